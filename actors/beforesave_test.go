@@ -22,8 +22,8 @@ import (
 	"rangegate/lanes/store"
 )
 
-// Law 5: before a save the hardware learns of what closes the fire line, and of nothing else. A hold ends on the hardware only by its
-// release.
+// Law 5: before a save the hardware learns of what closes the fire line, and of nothing else. A hold ends on
+// the hardware only by its release.
 
 func TestAPauseDuringASaveShowsNoMinutesThatAreNotSaved(t *testing.T) {
 	var recorder driverRecorder
@@ -179,9 +179,10 @@ func (f *fixture) blockNextTwoFlushes() (first, second func()) {
 	return first, second
 }
 
-// TestBeforeASaveTheHardwareLearnsOnlyOfWhatCloses gives random commands to two lanes while the store takes its time, refuses,
-// loses replies or hangs, the POS accepts or declines purchases, lanes panic until they are parked, and the gateway is killed or loses its
-// range to another one. It judges each state at the instant at which the hardware is sent it.
+// TestBeforeASaveTheHardwareLearnsOnlyOfWhatCloses gives random commands to two lanes while the store takes
+// its time, refuses, loses replies or hangs, the POS accepts or declines purchases, lanes panic until they
+// are parked, and the gateway is killed or loses its range to another one. It judges each state at the
+// instant at which the hardware is sent it.
 func TestBeforeASaveTheHardwareLearnsOnlyOfWhatCloses(t *testing.T) {
 	step := rapid.Custom(func(t *rapid.T) judgedStep {
 		return judgedStep{
@@ -247,7 +248,8 @@ type judgedFlush struct {
 	end           string
 }
 
-// hardwareJudge stands before the hardware and before the store. It compares each state that is sent with what is saved by then.
+// hardwareJudge stands before the hardware and before the store. It compares each state that is sent with
+// what is saved by then.
 type hardwareJudge struct {
 	link.Driver
 
@@ -348,8 +350,8 @@ func (c *judgedConnection) Send(s link.State) {
 	c.Connection.Send(s)
 }
 
-// sent judges a state that the lane's hardware is sent. A gateway that has lost its range knows no hold that was set since, and its
-// connection ends with the first one of the new owner.
+// sent judges a state that the lane's hardware is sent. A gateway that has lost its range knows no hold that
+// was set since, and its connection ends with the first one of the new owner.
 func (j *hardwareJudge) sent(to link.Lane, state link.State) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -43,7 +43,8 @@ var benchStores = []struct {
 	{"on SQLite", func(s store.Store) store.Store { return s }},
 }
 
-// BenchmarkCommitter saves changes of 64 lanes at a time, each a lane and its event, until the committer reports them as saved.
+// BenchmarkCommitter saves changes of 64 lanes at a time, each a lane and its event, until the committer
+// reports them as saved.
 func BenchmarkCommitter(b *testing.B) {
 	for _, c := range benchStores {
 		b.Run(c.name, func(b *testing.B) {
@@ -83,8 +84,8 @@ func BenchmarkCommitter(b *testing.B) {
 	}
 }
 
-// instantWebhook is a webhook without a network: the benchmark then measures how an event gets there and its outcome into the
-// log.
+// instantWebhook is a webhook without a network: the benchmark then measures how an event gets there and its
+// outcome into the log.
 type instantWebhook struct{ awaited sync.WaitGroup }
 
 func (w *instantWebhook) Attempt(_ context.Context, event lanes.Logged, _ bool) (lanes.Attempt, lanes.Answer) {
@@ -170,8 +171,8 @@ func BenchmarkSale(b *testing.B) {
 	clients.Wait()
 }
 
-// benchmarkScrape reads the metrics of that many ranges and lanes: every lane has a session, every range a hold over one lane and
-// one unsaved change.
+// benchmarkScrape reads the metrics of that many ranges and lanes: every lane has a session, every range a
+// hold over one lane and one unsaved change.
 func benchmarkScrape(b *testing.B, ranges, laneCount int) {
 	registry := prometheus.NewRegistry()
 	g := &Gateway{clock: clocktest.New(), metrics: metrics.New(registry), log: zerolog.Nop(), ranges: map[uuid.UUID]*Range{}}

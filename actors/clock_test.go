@@ -205,8 +205,8 @@ func TestAStepBeforeARebootIsNotTimeThatPassed(t *testing.T) {
 	}
 }
 
-// Over a reboot only the wall clock tells what time passed. A step of it counts as time, but the result is never less than what
-// ran up to the last checkpoint.
+// Over a reboot only the wall clock tells what time passed. A step of it counts as time, but the result is
+// never less than what ran up to the last checkpoint.
 func TestAStepDuringAReboot(t *testing.T) {
 	for step, want := range map[time.Duration]time.Duration{
 		10 * time.Minute: 30*time.Minute - 20*time.Second - 12*time.Minute,

@@ -21,9 +21,10 @@ const (
 	maxDials    = 64              // of a range at a time: a switch that comes back brings all its lanes at once
 )
 
-// connection is the child of a lane: one connection to the lane's controller. The lane tells it to dial, once in a life, and gets the
-// connection to send states on; acks go through here. Where the controller dials it waits instead. When the dial or the connection fails
-// it fails itself, and the lane restarts it. A driver that panics costs its connection.
+// connection is the child of a lane: one connection to the lane's controller. The lane tells it to dial, once
+// in a life, and gets the connection to send states on; acks go through here. Where the controller dials it
+// waits instead. When the dial or the connection fails it fails itself, and the lane restarts it. A driver
+// that panics costs its connection.
 type connection struct {
 	r      *Range
 	lane   *actor.PID
@@ -108,7 +109,8 @@ func (c *connection) sendAck() {
 	}
 }
 
-// dial connects in a goroutine, when it is the connection's turn; or it waits for a controller that dials, for any time.
+// dial connects in a goroutine, when it is the connection's turn; or it waits for a controller that dials,
+// for any time.
 func (c *connection) dial(self *actor.PID, m *dial) {
 	r, sock, to := c.r, &c.socket, receiver{c.r, c.lane, self, m.number}
 	if driver, awaits := r.awaiter(m.lane); awaits {
@@ -229,7 +231,8 @@ func (s *socket) close() {
 	}
 }
 
-// receiver turns what the driver hears into messages: reports and confirmations go to the lane, a failure to the connection.
+// receiver turns what the driver hears into messages: reports and confirmations go to the lane, a failure to
+// the connection.
 type receiver struct {
 	r      *Range
 	lane   *actor.PID
@@ -266,8 +269,8 @@ func (w waiter) Contested(refused, linked string) {
 	w.r.tree.Send(w.lane, &contested{w.number, refused, linked})
 }
 
-// dialQueue runs at most maxDials dials of a range at a time, in the order in which they came. Those that wait have no goroutine:
-// there may be a hundred thousand.
+// dialQueue runs at most maxDials dials of a range at a time, in the order in which they came. Those that
+// wait have no goroutine: there may be a hundred thousand.
 type dialQueue struct {
 	mu       sync.Mutex
 	waiting  []func()

@@ -23,8 +23,8 @@ import (
 	"rangegate/lanes/link"
 )
 
-// A network switch that returns brings all its lanes at once: maxDials run at a time, and the timeout of each begins when its
-// turn comes.
+// A network switch that returns brings all its lanes at once: maxDials run at a time, and the timeout of each
+// begins when its turn comes.
 func TestABoundedNumberOfControllersIsDialledAtOnce(t *testing.T) {
 	var under, most atomic.Int64
 	driver := &fakeDriver{dialResult: func(ctx context.Context) error {

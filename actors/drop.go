@@ -11,8 +11,8 @@ import (
 	"rangegate/lanes"
 )
 
-// A range is dropped when another process owns it: nothing of it is saved here any more, and only its fire lines could still be closed.
-// What becomes of what is under way:
+// A range is dropped when another process owns it: nothing of it is saved here any more, and only its fire
+// lines could still be closed. What becomes of what is under way:
 //
 //	requests     saved, or sent to the store: timeout. Others: not_owner; one that closes a fire line, that it may have closed it here
 //	keys         who waits for the first request with the same key: timeout. The new owner has the table, as far as it was saved
@@ -28,8 +28,9 @@ import (
 // dropWithin bounds the wait for what a dropped range has under way.
 const dropWithin = 20 * time.Second
 
-// DropRange drops the range because another process has claimed it, which may be known before the store refuses a write. It does nothing
-// unless the range runs here. It does not wait for the end of the range's actors.
+// DropRange drops the range because another process has claimed it, which may be known before the store
+// refuses a write. It does nothing unless the range runs here. It does not wait for the end of the range's
+// actors.
 func (g *Gateway) DropRange(id uuid.UUID) {
 	g.mu.RLock()
 	r := g.ranges[id]
@@ -67,8 +68,8 @@ func (g *Gateway) drop(r *Range) {
 	}()
 }
 
-// forget takes the range out of those that run. The channel is to be closed once its actors have ended. first is false for a range that is
-// dropped already.
+// forget takes the range out of those that run. The channel is to be closed once its actors have ended. first
+// is false for a range that is dropped already.
 func (g *Gateway) forget(r *Range) (ended chan struct{}, first bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -13,16 +13,18 @@ import (
 	"rangegate/lanes/store"
 )
 
-// What becomes of what is under way when another process turns out to own the range. The other process is the fixture's next gateway,
-// on the same file and hardware.
+// What becomes of what is under way when another process turns out to own the range. The other process is the
+// fixture's next gateway, on the same file and hardware.
 
-// tellOwner lets the other nodes' announcement reach the gateway: it drops the range before the store has refused anything.
+// tellOwner lets the other nodes' announcement reach the gateway: it drops the range before the store has
+// refused anything.
 func (f *fixture) tellOwner() {
 	f.gateway.DropRange(f.settings.Layout.Range)
 	synctest.Wait()
 }
 
-// takeOver claims the range for a new gateway on the same store and hardware. What the old one had under way is let go first.
+// takeOver claims the range for a new gateway on the same store and hardware. What the old one had under way
+// is let go first.
 func (f *fixture) takeOver() {
 	f.Helper()
 	f.store.setHook(nil)
@@ -30,7 +32,8 @@ func (f *fixture) takeOver() {
 	f.advance(lastBackoff)
 }
 
-// One change is on its way to the store, others wait for the next flush: only of those may it be said that nothing was changed.
+// One change is on its way to the store, others wait for the next flush: only of those may it be said that
+// nothing was changed.
 func TestWhatWasSentIsAnsweredAsUnknownAndWhatWaitedAsUnchanged(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		first, second := f.create(0, 30), f.create(1, 30)
@@ -70,7 +73,8 @@ func TestAClosingThatAnotherOwnerDoesNotKnowOfIsNotAnsweredAsUnchanged(t *testin
 	}
 }
 
-// The store refuses the hold, which has reached every lane by then. No lane opens until staff of the new owner lift it there.
+// The store refuses the hold, which has reached every lane by then. No lane opens until staff of the new
+// owner lift it there.
 func TestAHoldThatAnotherOwnerDoesNotKnowOfStaysOnTheLanes(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		f.create(0, 30)
@@ -106,7 +110,8 @@ func TestALiftUnderWayIsAnsweredAsUnknown(t *testing.T) {
 	})
 }
 
-// The first sale with the key may be saved: to its repeat, too, nobody may say that nothing was changed. The new owner knows.
+// The first sale with the key may be saved: to its repeat, too, nobody may say that nothing was changed. The
+// new owner knows.
 func TestARepeatOfWhatWasSentIsAnsweredAsUnknown(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		release := f.blockFlushes()
@@ -141,7 +146,8 @@ func TestTheNewOwnerDeliversWhatWasNotAttempted(t *testing.T) {
 	}, withWebhook(receiver))
 }
 
-// Nobody knows what the integrator decided about a purchase that was sent: it waits for staff. One that was not sent goes on.
+// Nobody knows what the integrator decided about a purchase that was sent: it waits for staff. One that was
+// not sent goes on.
 func TestPurchasesUnderWayWhenTheRangeIsDropped(t *testing.T) {
 	pos := &fakeWebhook{}
 	runFixture(t, func(t *testing.T, f *fixture) {
@@ -187,8 +193,8 @@ func TestADroppedRangeConcernsNoOther(t *testing.T) {
 	})
 }
 
-// The range comes back while its copy of before is still here, and that one is dropped only now: it does not count as a range that runs
-// elsewhere.
+// The range comes back while its copy of before is still here, and that one is dropped only now: it does not
+// count as a range that runs elsewhere.
 func TestACopyThatIsDroppedDuringTheStartDoesNotCount(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		session := f.create(0, 30)
@@ -218,7 +224,8 @@ func TestClosingsThatAreLostAreInTheLog(t *testing.T) {
 	}, withLog(zerolog.New(&logs)))
 }
 
-// Between the store's refusal and the end of the range, which are two moments, the other process may have changed it already.
+// Between the store's refusal and the end of the range, which are two moments, the other process may have
+// changed it already.
 func TestNothingIsReadOfARangeOnceAWriteWasRefused(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		f.committer.Fence()

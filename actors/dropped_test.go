@@ -20,8 +20,8 @@ import (
 	"rangegate/lanes"
 )
 
-// What an actor cannot take any more, because it panicked at the wrong moment or is being stopped: nobody waits for it in vain, and no
-// idempotency key stays taken.
+// What an actor cannot take any more, because it panicked at the wrong moment or is being stopped: nobody
+// waits for it in vain, and no idempotency key stays taken.
 
 // createOnceAsync is createOnce in a goroutine.
 func (f *fixture) createOnceAsync(key *lanes.Key) <-chan error {
@@ -39,8 +39,9 @@ func (f *fixture) requireKeyAnswers(key *lanes.Key) {
 	requireRepeat(f.T, err, f.activeSessions()[0])
 }
 
-// blockStop makes the i-th lane wait in the middle of a message, and again, once it is told to stop, until its connection has stopped:
-// what is sent to it after this call is still in its mailbox when it has stopped. stop makes the range's actor panic, which stops it.
+// blockStop makes the i-th lane wait in the middle of a message, and again, once it is told to stop, until
+// its connection has stopped: what is sent to it after this call is still in its mailbox when it has stopped.
+// stop makes the range's actor panic, which stops it.
 func (f *fixture) blockStop(i int) (stop func()) {
 	unblock, connectionStopped := f.blockLane(i), make(chan struct{})
 	f.sendToLane(i, &request{ctx: f.Context(), command: lanes.Modify{Minutes: 1}, done: func(bool) { <-connectionStopped }})
@@ -53,7 +54,8 @@ func (f *fixture) blockStop(i int) (stop func()) {
 	}
 }
 
-// The range's actor panics while its lane is busy: what is in the lane's mailbox is answered, and its keys are free again.
+// The range's actor panics while its lane is busy: what is in the lane's mailbox is answered, and its keys
+// are free again.
 func TestWhatALaneLeavesInItsMailboxIsRefused(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		session := f.create(1, 30)
@@ -86,7 +88,8 @@ func TestASaveWhoseLaneStopsBeforeItHearsOfItEndsItsKey(t *testing.T) {
 	})
 }
 
-// The library suspends the mailbox of a lane that has panicked until its restart. Here that does not come: the tree restarts.
+// The library suspends the mailbox of a lane that has panicked until its restart. Here that does not come:
+// the tree restarts.
 func TestALaneThatStopsInsteadOfRestartingRefusesItsMailbox(t *testing.T) {
 	driver := &blockingDriver{}
 	runFixture(t, func(t *testing.T, f *fixture) {
@@ -188,8 +191,9 @@ func TestAnEventsActorThatPanicsBeforeItsStopStops(t *testing.T) {
 	}, withLog(zerolog.New(log)))
 }
 
-// lockCheckingClock notes whether the gateway's lock was held when a committer read the clock that the gateway had called, which a committer
-// does under its own lock. Whoever else reads it may do so while another goroutine has the gateway's.
+// lockCheckingClock notes whether the gateway's lock was held when a committer read the clock that the
+// gateway had called, which a committer does under its own lock. Whoever else reads it may do so while
+// another goroutine has the gateway's.
 type lockCheckingClock struct {
 	clock.Clock
 	gateway atomic.Pointer[Gateway]
@@ -246,7 +250,8 @@ func TestTheLockOfTheGatewayIsNotHeldWhileACommitterSaves(t *testing.T) {
 	})
 }
 
-// Whoever ends a claim first has ended it: a lane may panic after it did, and its next life ends what was under way again.
+// Whoever ends a claim first has ended it: a lane may panic after it did, and its next life ends what was
+// under way again.
 func TestAKeyIsSettledOnce(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		claim, err := f.keys.Claim(t.Context(), *keyed("k", "f"))

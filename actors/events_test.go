@@ -162,8 +162,8 @@ func TestAWebhookThatPanicsCostsOneEvent(t *testing.T) {
 	}, withWebhook(webhook))
 }
 
-// A session has moved, and both lanes save an event of it in one flush: the lane it left, whose controller has not applied that
-// yet, and the lane it is on. The receiver gets them in the order of the log.
+// A session has moved, and both lanes save an event of it in one flush: the lane it left, whose controller
+// has not applied that yet, and the lane it is on. The receiver gets them in the order of the log.
 func TestEventsOfASessionOnTwoLanesAreSentInTheOrderOfTheLog(t *testing.T) {
 	const moved = 10 // sessions, each of which moves to the next lane
 	webhook := &fakeWebhook{}

@@ -273,8 +273,9 @@ func hasPurchase(b store.Batch, match func(lanes.Logged) bool) bool {
 	return false
 }
 
-// killPoint kills the gateway at one flush: that flush and all later ones never reach the file, or that flush does and the
-// gateway never learns of it. The gateway then hangs in its flushes, and is fenced when the next one starts.
+// killPoint kills the gateway at one flush: that flush and all later ones never reach the file, or that flush
+// does and the gateway never learns of it. The gateway then hangs in its flushes, and is fenced when the next
+// one starts.
 type killPoint struct {
 	flush    int64 // its number, counted from 1; 0: none
 	written  bool  // whether that flush reaches the file
@@ -753,7 +754,8 @@ func (r *driverRecorder) sent(lane uuid.UUID, since time.Time) []sentState {
 	return states
 }
 
-// everOpened reports whether a state that opens the fire line was sent to the lane's hardware since that time of the scheduler.
+// everOpened reports whether a state that opens the fire line was sent to the lane's hardware since that time
+// of the scheduler.
 func (r *driverRecorder) everOpened(lane uuid.UUID, since time.Time) bool {
 	for _, s := range r.sent(lane, since) {
 		if s.open {
@@ -868,7 +870,8 @@ func withHoldingDriver(s *holdingDriver, r *driverRecorder) option {
 	}
 }
 
-// panickingDriver is a driver that fails in every way: its dials hang, fail, end too late and panic, and its connections panic.
+// panickingDriver is a driver that fails in every way: its dials hang, fail, end too late and panic, and its
+// connections panic.
 type panickingDriver struct {
 	link.Driver
 

@@ -26,8 +26,8 @@ type (
 // linkChanged: nothing is known to be in force on a connection that has just come up, or has just failed.
 func (f *fireLine) linkChanged(up bool) { f.linkUp, f.applied, f.deciding = up, false, false }
 
-// sendWanted sends the state that is wanted, unless it would release a controller that is locked for a reason that is not known yet
-// (LINK.md, Safety table).
+// sendWanted sends the state that is wanted, unless it would release a controller that is locked for a reason
+// that is not known yet (LINK.md, Safety table).
 func (l *laneActor) sendWanted() {
 	if l.wanted == nil || l.fireLine.deciding && !l.wanted.Hold || l.r.committer.IsFenced() && l.opens(l.wanted) {
 		return
@@ -39,14 +39,15 @@ func (l *laneActor) sendWanted() {
 	l.sendState(l.wanted)
 }
 
-// opens reports whether the state would open the fire line, or release the controller from a hold. Only the owner of the range may do so:
-// what closed the lane for a change that was refused here stays.
+// opens reports whether the state would open the fire line, or release the controller from a hold. Only the
+// owner of the range may do so: what closed the lane for a change that was refused here stays.
 func (l *laneActor) opens(wanted *link.State) bool {
 	return wanted.Open(l.now) || l.link.sent != nil && l.link.sent.Hold && !wanted.Hold
 }
 
-// askWhyHeld lets the range decide about a controller that came up locked although the lane is not held. There is no question when
-// it was told so (a parked lane), or locked itself because it lost the gateway and was last seen open.
+// askWhyHeld lets the range decide about a controller that came up locked although the lane is not held.
+// There is no question when it was told so (a parked lane), or locked itself because it lost the gateway and
+// was last seen open.
 func (l *laneActor) askWhyHeld(hello *link.Hello) {
 	wantedHeld := l.wanted != nil && l.wanted.Hold
 	lockedOnLoss := l.r.settings().HoldOnLoss && l.fireLine.sawOpen
@@ -63,8 +64,8 @@ func (l *laneActor) holdDecided() {
 	}
 }
 
-// reconcileHolds brings a lane that was loaded in line with the range's holds: a crash may have come between their writes. A lane
-// that is held although no hold is known stays held until staff lift it.
+// reconcileHolds brings a lane that was loaded in line with the range's holds: a crash may have come between
+// their writes. A lane that is held although no hold is known stays held until staff lift it.
 func (l *laneActor) reconcileHolds() {
 	holds := l.r.Holds()
 	place, _ := l.r.settings().place(l.id)

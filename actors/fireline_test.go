@@ -117,8 +117,8 @@ func TestALaneThatPanickedIsShownAsLockedOnceItsHardwareConfirmsAgain(t *testing
 	})
 }
 
-// The driver panics, and the restarted connection dials again; its revisions count from 1 again. A confirmation over the old
-// connection counts for nothing.
+// The driver panics, and the restarted connection dials again; its revisions count from 1 again. A
+// confirmation over the old connection counts for nothing.
 func TestAConfirmationOverAnOldConnectionIsIgnored(t *testing.T) {
 	driver := &fakeDriver{}
 	runWithDriver(t, driver, func(t *testing.T, f *fixture) {
@@ -140,8 +140,8 @@ func TestAConfirmationOverAnOldConnectionIsIgnored(t *testing.T) {
 	})
 }
 
-// A controller that comes up holding is released if a hold over it is known to have ended. Otherwise nobody knows why it holds,
-// and only staff may release it.
+// A controller that comes up holding is released if a hold over it is known to have ended. Otherwise nobody
+// knows why it holds, and only staff may release it.
 
 func TestAControllerThatHoldsForNoKnownReasonGetsALaneHold(t *testing.T) {
 	var recorder driverRecorder
@@ -183,8 +183,8 @@ func TestAControllerThatHoldsForNoKnownReasonGetsALaneHold(t *testing.T) {
 	}, withBays, withHoldingDriver(&driver, &recorder))
 }
 
-// A ceasefire is in force on the hardware before it is saved. The gateway is killed with it: the end of an earlier ceasefire, which all
-// lanes have confirmed, opens none of them.
+// A ceasefire is in force on the hardware before it is saved. The gateway is killed with it: the end of an
+// earlier ceasefire, which all lanes have confirmed, opens none of them.
 func TestTheEndOfAnEarlierCeasefireOpensNoLaneAfterAKill(t *testing.T) {
 	var recorder driverRecorder
 	runFixture(t, func(t *testing.T, f *fixture) {
@@ -314,7 +314,8 @@ func TestAControllerThatHoldsIsNotReleasedByAStop(t *testing.T) {
 	}, withHoldingDriver(&driver, &recorder))
 }
 
-// The configuration moves a lane out of a held bay: that does not end the hold, whether or not its hardware still knows of it.
+// The configuration moves a lane out of a held bay: that does not end the hold, whether or not its hardware
+// still knows of it.
 func TestALaneThatLeavesAHeldBayStaysHeld(t *testing.T) {
 	for _, remembersHold := range []bool{true, false} {
 		var recorder driverRecorder
@@ -410,8 +411,8 @@ func TestAControllerThatMissedTheEndOfOneOfTwoHoldsStaysHeld(t *testing.T) {
 	}, withBays)
 }
 
-// A controller that is configured to hold without its gateway locks its lane after 15 s. The same gateway opens it again by
-// itself; after a restart nobody knows why it holds, and staff have to release it.
+// A controller that is configured to hold without its gateway locks its lane after 15 s. The same gateway
+// opens it again by itself; after a restart nobody knows why it holds, and staff have to release it.
 func TestAControllerThatHoldsOnTheLossOfItsGatewayIsReleased(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		session := f.create(0, 30)

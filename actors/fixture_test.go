@@ -30,8 +30,8 @@ import (
 	"rangegate/lanes/store/storetest"
 )
 
-// fixture is a gateway with one range: a real SQLite file, simulated hardware, and a clock that tests set. It lives in a synctest
-// bubble: time passes only when every goroutine waits (see advance).
+// fixture is a gateway with one range: a real SQLite file, simulated hardware, and a clock that tests set. It
+// lives in a synctest bubble: time passes only when every goroutine waits (see advance).
 type fixture struct {
 	*testing.T
 	*Range // the one that runs now
@@ -100,7 +100,8 @@ func withDelivery(slots, queue int) option {
 
 func withCatalogue(c Catalogue) option { return func(f *fixture) { f.settings.Catalogue = c } }
 
-// libraryTimer is longer than the actor library keeps a goroutine with a timer after a message to an actor that has stopped.
+// libraryTimer is longer than the actor library keeps a goroutine with a timer after a message to an actor
+// that has stopped.
 const libraryTimer = 2 * time.Second
 
 // runFixture runs a test with a fixture whose range is ready, every link up.
@@ -302,7 +303,8 @@ func (f *fixture) requireLocked(numbers ...int) {
 	require.Equal(f, f.laneIDs(numbers...), locked)
 }
 
-// requireFaulty requires that the lane is not usable because its hardware reports that fault, or is usable if detail is empty.
+// requireFaulty requires that the lane is not usable because its hardware reports that fault, or is usable if
+// detail is empty.
 func (f *fixture) requireFaulty(i int, detail string) {
 	f.Helper()
 	status := f.Lanes()[i]
@@ -909,7 +911,8 @@ func (f *fixture) counterValue(name string) (value float64) {
 	return value
 }
 
-// gaugeValues scrapes the gauges with those names for the fixture's range. A key is the name and the value of the other label.
+// gaugeValues scrapes the gauges with those names for the fixture's range. A key is the name and the value of
+// the other label.
 func (f *fixture) gaugeValues(names ...string) map[string]float64 {
 	f.Helper()
 	families, err := f.registry.Gather()

@@ -5,8 +5,9 @@
 //	│  └─ connection            one connection to the lane's hardware                      connection.go, supervised by link.go
 //	└─ events                   forwards saved events to a webhook                         events.go
 //
-// The tree is run by supervised, on the actor library. Beside it stand board (what everyone reads), commit (what is saved, in one flush for many lanes), idempotency (the keys),
-// clock, metrics, and the goroutines of purchases (purchase.go).
+// The tree is run by supervised, on the actor library. Beside it stand board (what everyone reads), commit
+// (what is saved, in one flush for many lanes), idempotency (the keys), clock, metrics, and the goroutines of
+// purchases (purchase.go).
 package actors
 
 import (
@@ -64,9 +65,9 @@ func NewGateway(machine clock.Clock, s store.Store, m *metrics.Metrics, log zero
 	return g
 }
 
-// Range returns the running range with that id. Errors: lanes.ErrNotOwner for one that ran here until another process claimed it, which
-// counts from the first write that the store refuses; lanes.ErrStarting while there is none otherwise, with the reason for a range whose
-// layout is refused.
+// Range returns the running range with that id. Errors: lanes.ErrNotOwner for one that ran here until another
+// process claimed it, which counts from the first write that the store refuses; lanes.ErrStarting while there
+// is none otherwise, with the reason for a range whose layout is refused.
 func (g *Gateway) Range(id uuid.UUID) (*Range, error) {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
@@ -85,8 +86,9 @@ func (g *Gateway) Range(id uuid.UUID) (*Range, error) {
 	return nil, lanes.ErrStarting
 }
 
-// Ready reports whether all of that many ranges run, every lane of theirs is loaded and the store takes writes. Ranges that other
-// processes have claimed, and those whose layout is refused, do not count, unless none is left here.
+// Ready reports whether all of that many ranges run, every lane of theirs is loaded and the store takes
+// writes. Ranges that other processes have claimed, and those whose layout is refused, do not count, unless
+// none is left here.
 func (g *Gateway) Ready(ranges int) bool {
 	running := g.running()
 	for _, r := range running {
@@ -110,8 +112,8 @@ func (g *Gateway) running() []*Range {
 	return running
 }
 
-// StartRange claims the range, loads it and starts its tree. The lanes are loaded by the time that Ready says so. Errors: ErrLayout,
-// those of the store.
+// StartRange claims the range, loads it and starts its tree. The lanes are loaded by the time that Ready says
+// so. Errors: ErrLayout, those of the store.
 func (g *Gateway) StartRange(ctx context.Context, s Settings) error {
 	epoch, err := g.store.Claim(ctx, s.Layout.Range, g.clock.Now().Wall)
 	if err != nil {
@@ -145,8 +147,8 @@ func (g *Gateway) StartClaimed(ctx context.Context, s Settings, epoch uint64) er
 	return nil
 }
 
-// Stop saves what waits to be saved, stops every tree and closes every link. Whoever still waits for a reply gets an error. It
-// ends when ctx does, at the latest; it is called once.
+// Stop saves what waits to be saved, stops every tree and closes every link. Whoever still waits for a reply
+// gets an error. It ends when ctx does, at the latest; it is called once.
 func (g *Gateway) Stop(ctx context.Context) error {
 	var stopped sync.WaitGroup
 	var mu sync.Mutex
@@ -168,8 +170,8 @@ func (g *Gateway) Stop(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// stop ends the range's tree after what it had to save is saved. No event is attempted any more; attempts under way have
-// lastAttempts, and their outcomes are saved too.
+// stop ends the range's tree after what it had to save is saved. No event is attempted any more; attempts
+// under way have lastAttempts, and their outcomes are saved too.
 func (r *Range) stop(ctx context.Context) error {
 	var errs []error
 	errs = append(errs, r.delivery.Close(ctx, lastAttempts))
@@ -182,7 +184,8 @@ func (r *Range) stop(ctx context.Context) error {
 	return errors.Join(append(errs, r.awaitEnd(ctx))...)
 }
 
-// ResumeDeliveries has the webhooks called again that have answered 410, because their operator has looked at the configuration.
+// ResumeDeliveries has the webhooks called again that have answered 410, because their operator has looked at
+// the configuration.
 func (g *Gateway) ResumeDeliveries() {
 	for _, r := range g.running() {
 		r.delivery.Resume()
@@ -229,7 +232,8 @@ func (g *Gateway) afterSuspend(slept time.Duration) {
 	}
 }
 
-// afterClockStep: the wall clock was set, or has drifted. Nothing runs by it; the checkpoint keeps the new relation of the clocks.
+// afterClockStep: the wall clock was set, or has drifted. Nothing runs by it; the checkpoint keeps the new
+// relation of the clocks.
 func (g *Gateway) afterClockStep(by time.Duration) {
 	g.metrics.ClockSteps.Inc()
 	g.log.Warn().Dur("by", by).Msg("the wall clock was set, or has drifted; no session's time changes by it")
@@ -255,8 +259,9 @@ func (p *probe) answer() {
 	}
 }
 
-// Alive asks every actor that a fire line is closed through: every range, lane and connection. It returns nil once all have
-// answered, or an error with the ranges that have not when ctx ends. A range that stops is not waited for.
+// Alive asks every actor that a fire line is closed through: every range, lane and connection. It returns nil
+// once all have answered, or an error with the ranges that have not when ctx ends. A range that stops is not
+// waited for.
 func (g *Gateway) Alive(ctx context.Context) error {
 	asked := map[*Range]*probe{}
 	for _, r := range g.running() {

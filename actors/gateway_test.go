@@ -69,7 +69,8 @@ func (e blockingCommand) Name() string {
 	return e.Command.Name()
 }
 
-// A deadlock: one lane of fifty waits for a lock that nobody releases. Later probes stay unanswered too, until the lock is free.
+// A deadlock: one lane of fifty waits for a lock that nobody releases. Later probes stay unanswered too,
+// until the lock is free.
 func TestAGatewayWithABlockedLaneIsNotAlive(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		gate := make(chan struct{})
@@ -305,8 +306,8 @@ func TestARangeClaimedElsewhereWhileItStarts(t *testing.T) {
 	})
 }
 
-// The change was saved, and another process claimed the range before its lane knew. The client must not be told that nothing was
-// changed.
+// The change was saved, and another process claimed the range before its lane knew. The client must not be
+// told that nothing was changed.
 func TestASavedChangeIsNotAnsweredAsUnchanged(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		session := f.create(0, 30)

@@ -77,7 +77,8 @@ func TestTheHelloReplacesTheFaultsReportedBefore(t *testing.T) {
 	})
 }
 
-// A lane whose link is down and which has a fault is not usable for either reason; for the fault alone once its link is up.
+// A lane whose link is down and which has a fault is not usable for either reason; for the fault alone once
+// its link is up.
 func TestAFaultRemainsWhenTheLinkReturns(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		f.reportFault(0, "lamp")

@@ -66,7 +66,8 @@ func firstUnwell[T any](sorted []T) ([]T, int) {
 	return sorted[:min(len(sorted), lanes.MaxUnwell)], len(sorted)
 }
 
-// LaneActor returns how a lane and its actors are doing. None of them is asked. found is false for a lane of another range.
+// LaneActor returns how a lane and its actors are doing. None of them is asked. found is false for a lane of
+// another range.
 func (r *Range) LaneActor(lane uuid.UUID) (health lanes.LaneHealth, found bool) {
 	status, link, found := r.board.Lane(lane)
 	if !found {
@@ -84,8 +85,8 @@ func (r *Range) LaneActor(lane uuid.UUID) (health lanes.LaneHealth, found bool) 
 	return health, true
 }
 
-// rangeGauges computes the gauges of the ranges at scrape time without messaging an actor. A range that stopped, or that another process
-// owns, has none.
+// rangeGauges computes the gauges of the ranges at scrape time without messaging an actor. A range that
+// stopped, or that another process owns, has none.
 type rangeGauges struct{ gateway *Gateway }
 
 // Gauges is the collector of the metrics that tell the present state of the ranges.

@@ -109,8 +109,8 @@ func TestAHoldSurvivesTheLossOfTheStore(t *testing.T) {
 	}, withBays)
 }
 
-// The gateway is killed at every flush while a hold is set and lifted. After the restart exactly those lanes are held that the
-// range's record says.
+// The gateway is killed at every flush while a hold is set and lifted. After the restart exactly those lanes
+// are held that the range's record says.
 
 func TestAHoldSurvivesAKillAtAnyFlush(t *testing.T) {
 	for _, written := range []bool{false, true} {
@@ -127,7 +127,8 @@ func killUnderHold(t *testing.T, at int64, written bool) (died bool) {
 	return died
 }
 
-// holdReplies is what staff were answered before the kill. ended is whether the end of the hold was saved, whatever they were answered.
+// holdReplies is what staff were answered before the kill. ended is whether the end of the hold was saved,
+// whatever they were answered.
 type holdReplies struct{ held, lifted, ended bool }
 
 func testKillUnderHold(t *testing.T, at int64, written bool) bool {
@@ -180,8 +181,9 @@ func (f *fixture) holdAndLift() (replies holdReplies) {
 	return replies
 }
 
-// requireSavedHolds requires that exactly the lanes in the record are held, and that the record agrees with what staff were
-// answered. A hold that was lost was in force on the hardware: that still holds, and staff are shown it.
+// requireSavedHolds requires that exactly the lanes in the record are held, and that the record agrees with
+// what staff were answered. A hold that was lost was in force on the hardware: that still holds, and staff
+// are shown it.
 func (f *fixture) requireSavedHolds(staff holdReplies) {
 	f.Helper()
 	record := f.savedHolds()

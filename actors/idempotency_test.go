@@ -37,8 +37,8 @@ func TestARepeatIsAnsweredLikeTheFirstRequest(t *testing.T) {
 	})
 }
 
-// Memory has the bodies of the newest answers, the store has all of them. While it cannot be read, a repeat of an older request is told
-// so; where it has lost the body, that the request is in force.
+// Memory has the bodies of the newest answers, the store has all of them. While it cannot be read, a repeat
+// of an older request is told so; where it has lost the body, that the request is in force.
 func TestTheAnswerToAnOlderRequestIsReadFromTheStore(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		again := func() error { _, err := f.createOnce(keyed("a", "create")); return err }
@@ -286,8 +286,8 @@ func TestARefusalWithoutAnyKeptKeySaysASecond(t *testing.T) {
 	require.Equal(t, time.Second, idempotency.New(nil).Full(time.Now(), checkpointEvery).RetryAfter())
 }
 
-// The store refuses the flush that was to delete an expired key: a later one does, and never takes the record of a request that has used
-// the same key again.
+// The store refuses the flush that was to delete an expired key: a later one does, and never takes the record
+// of a request that has used the same key again.
 func TestAnExpiredKeyIsDeletedAlthoughItsFlushIsRefused(t *testing.T) {
 	for name, outage := range outages {
 		t.Run(name, func(t *testing.T) {

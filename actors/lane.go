@@ -20,11 +20,11 @@ const (
 	reportRetry = time.Second // before a report that could not be saved is tried again
 )
 
-// laneActor owns one lane: its session, its timer, and the state that is wanted of its hardware. Its child is the connection to
-// that hardware (connection.go), which it supervises (link.go).
+// laneActor owns one lane: its session, its timer, and the state that is wanted of its hardware. Its child is
+// the connection to that hardware (connection.go), which it supervises (link.go).
 //
-// Whatever changes the lane, a request of a client or of staff, a report of the hardware, the end of the time, goes through
-// process, one at a time, in six steps:
+// Whatever changes the lane, a request of a client or of staff, a report of the hardware, the end of the
+// time, goes through process, one at a time, in six steps:
 //
 //	decide   the rules of package lanes say what the request changes
 //	close    a change that closes the fire line is sent to the hardware before it is saved
@@ -74,8 +74,9 @@ type pendingSave struct {
 	inForce bool // it closes, and is the lane in force although it is not saved
 }
 
-// The messages of a lane besides *request. Others stand with what they are about: link.go, fireline.go, reports.go, move.go,
-// reload.go. life is the instance that a message belongs to: one of an earlier life is stale.
+// The messages of a lane besides *request. Others stand with what they are about: link.go, fireline.go,
+// reports.go, move.go, reload.go. life is the instance that a message belongs to: one of an earlier life is
+// stale.
 type (
 	lastSaved struct {
 		life *laneActor
@@ -230,8 +231,8 @@ func (l *laneActor) countReady() {
 	}
 }
 
-// enqueue puts the request in its queue, or refuses it. A request that closes the fire line reaches the hardware at once, also
-// while another change is being saved.
+// enqueue puts the request in its queue, or refuses it. A request that closes the fire line reaches the
+// hardware at once, also while another change is being saved.
 func (l *laneActor) enqueue(q *request) {
 	q.arrive(l.now)
 	_, creates := q.command.(lanes.Create)
@@ -329,8 +330,8 @@ func (l *laneActor) process(q *request) {
 	l.save(q, change)
 }
 
-// decide returns what the rules say that the request changes. decided is false when there is nothing to do: the request was
-// refused, or is about a session that is being looked up.
+// decide returns what the rules say that the request changes. decided is false when there is nothing to do:
+// the request was refused, or is about a session that is being looked up.
 func (l *laneActor) decide(q *request) (change lanes.Change, decided bool) {
 	l.current = q // leave refuses it after a panic
 	if q.abandoned() && !q.closes() || q.ticket != nil && !q.ticket.take() {
@@ -371,9 +372,9 @@ func (l *laneActor) close(q *request, change lanes.Change) {
 	}
 }
 
-// closeAhead closes the fire line while a change is being saved, for the requests that wait for that save. They are decided on the
-// lane in force. They are decided on the pending change only if that closes: the hardware has it already. Any other pending change
-// may never be saved, so the hardware must not learn of it.
+// closeAhead closes the fire line while a change is being saved, for the requests that wait for that save.
+// They are decided on the lane in force. They are decided on the pending change only if that closes: the
+// hardware has it already. Any other pending change may never be saved, so the hardware must not learn of it.
 func (l *laneActor) closeAhead() {
 	lane := l.lane
 	switch {
@@ -387,9 +388,9 @@ func (l *laneActor) closeAhead() {
 	}
 }
 
-// afterClosings returns the lane after all waiting requests that close, each decided in its turn, and after the end of the session's
-// time if that is over. A request that the rules refuse changes nothing. The release of a hold is left out: it opens, so the
-// hardware hears of it only once it is saved.
+// afterClosings returns the lane after all waiting requests that close, each decided in its turn, and after
+// the end of the session's time if that is over. A request that the rules refuse changes nothing. The release
+// of a hold is left out: it opens, so the hardware hears of it only once it is saved.
 func (l *laneActor) afterClosings(lane lanes.Lane) (closed lanes.Lane, changed bool) {
 	decide := func(at lanes.Instant, command lanes.Command) {
 		if change, err := lane.Decide(at, command); err == nil {
@@ -411,8 +412,8 @@ func (l *laneActor) afterClosings(lane lanes.Lane) (closed lanes.Lane, changed b
 	return lane, changed
 }
 
-// save sends the change to the store. The outcome comes in a later turn: see settle. The events of a saved change are announced before
-// that, by the committer, in the order of the log.
+// save sends the change to the store. The outcome comes in a later turn: see settle. The events of a saved
+// change are announced before that, by the committer, in the order of the log.
 func (l *laneActor) save(q *request, change lanes.Change) {
 	p := &pendingSave{life: l, request: q, change: change, kept: q.kept}
 	p.events = make([]lanes.Logged, 0, len(change.Events)+len(q.events))
@@ -451,7 +452,8 @@ func (l *laneActor) save(q *request, change lanes.Change) {
 	l.pending, l.current = p, nil
 }
 
-// settle ends a save, by its outcome and by whether the change closes the fire line. An unresolved save has another outcome later.
+// settle ends a save, by its outcome and by whether the change closes the fire line. An unresolved save has
+// another outcome later.
 //
 //	            a closing change                     any other change
 //	saved       swap, unless it is in force; answer  swap, open, answer
@@ -504,12 +506,12 @@ func (l *laneActor) settleInherited(p *pendingSave, outcome commit.Outcome) {
 	}
 }
 
-// Refuse settles a save whose lane has stopped: it still ends the request that was saved, whose idempotency key would be taken until the
-// next start otherwise. It implements supervised.Awaited.
+// Refuse settles a save whose lane has stopped: it still ends the request that was saved, whose idempotency
+// key would be taken until the next start otherwise. It implements supervised.Awaited.
 func (m *saveResult) Refuse(error) { m.pending.life.settleInherited(m.pending, m.outcome) }
 
-// swap puts lane in force: its timer armed. The board shows it, with the destination of a move, since it was saved; now it
-// also shows what is not saved of a lane.
+// swap puts lane in force: its timer armed. The board shows it, with the destination of a move, since it was
+// saved; now it also shows what is not saved of a lane.
 func (l *laneActor) swap(lane lanes.Lane, other *lanes.Lane) {
 	settings := l.r.settings()
 	place, _ := settings.place(l.id)
@@ -585,8 +587,8 @@ func (l *laneActor) refuse(q *request, err error) {
 	l.logLine(q, err, true).Err(err).Msg("command")
 }
 
-// stallStore: the pending change is not a closing one and stays unresolved while the store is down. Closing requests that wait
-// for it are in force on the hardware; those of clients are refused.
+// stallStore: the pending change is not a closing one and stays unresolved while the store is down. Closing
+// requests that wait for it are in force on the hardware; those of clients are refused.
 func (l *laneActor) stallStore() {
 	l.storeStalled = true
 	for _, q := range l.closing {
@@ -614,7 +616,8 @@ func (l *laneActor) putBack(q *request) {
 	time.AfterFunc(reportRetry, func() { l.r.tree.Send(l.self, &resumeReports{l}) })
 }
 
-// arm sets the timer to the deadline, which makes an older one stale. It reads the clock: on a busy machine l.now is tens of ms ago.
+// arm sets the timer to the deadline, which makes an older one stale. It reads the clock: on a busy machine
+// l.now is tens of ms ago.
 func (l *laneActor) arm() {
 	if l.timer != nil {
 		l.timer.Stop()
@@ -627,8 +630,8 @@ func (l *laneActor) arm() {
 	}
 }
 
-// timeUp closes the fire line when a change is being saved; processAll then lets the session expire, now or after that save. When
-// the boot clock says that the deadline is still to come, the timer is armed again.
+// timeUp closes the fire line when a change is being saved; processAll then lets the session expire, now or
+// after that save. When the boot clock says that the deadline is still to come, the timer is armed again.
 func (l *laneActor) timeUp(m *timeUp) {
 	switch {
 	case m.timer != l.timerArmed:
@@ -694,8 +697,8 @@ func (l *laneActor) refuseLate(ctx actor.Context, message any) {
 	}
 }
 
-// stopReason is the error of requests that wait for a lane that stops: lanes.ErrLaneNotFound if it has left the layout, else
-// why the range stops.
+// stopReason is the error of requests that wait for a lane that stops: lanes.ErrLaneNotFound if it has left
+// the layout, else why the range stops.
 func (l *laneActor) stopReason() error {
 	if !l.r.settings().has(l.id) {
 		return lanes.ErrLaneNotFound

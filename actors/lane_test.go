@@ -258,8 +258,8 @@ func TestAStopIsDoneAlthoughItsClientGaveUp(t *testing.T) {
 	})
 }
 
-// Twenty clients use each of a hundred lanes concurrently. Their answers must be explained by a lane that does one command after
-// the other, each between its call and its return. No time passes meanwhile.
+// Twenty clients use each of a hundred lanes concurrently. Their answers must be explained by a lane that
+// does one command after the other, each between its call and its return. No time passes meanwhile.
 func TestEveryLaneIsLinearizable(t *testing.T) {
 	const clients, together, commands = 20, 8, 6
 	runFixture(t, func(t *testing.T, f *fixture) {
@@ -425,7 +425,8 @@ func (l laneState) apply(op laneCall) (laneState, laneReply) {
 	return next, laneReply{"ok", next.phase, next.minutes}
 }
 
-// Whoever reads an event can read its session as the event left it, however long the lane's actor takes for its next turn.
+// Whoever reads an event can read its session as the event left it, however long the lane's actor takes for
+// its next turn.
 func TestWhoReadsAnEventCanReadItsSession(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		// whileBusy saves what action changes, while the lane is kept in a turn that does not end.

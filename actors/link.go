@@ -29,8 +29,9 @@ var (
 	errRenewed = errors.New("the link is made anew, as the configuration has changed")
 )
 
-// laneLink is what a lane knows of the connection to its hardware, which it supervises: the connection fails, the lane restarts
-// it at once and tells it to dial after a back-off. Each dial has a number; what comes of an older one is stale.
+// laneLink is what a lane knows of the connection to its hardware, which it supervises: the connection fails,
+// the lane restarts it at once and tells it to dial after a back-off. Each dial has a number; what comes of
+// an older one is stale.
 type laneLink struct {
 	connection *actor.PID
 	dial       uint64          // number of the newest dial
@@ -101,7 +102,8 @@ func (l *laneActor) redial(m *redial) {
 	}
 }
 
-// ChildFailed is the supervision of the connection. It is restarted at once, which closes what the old one held; only the dial waits.
+// ChildFailed is the supervision of the connection. It is restarted at once, which closes what the old one
+// held; only the dial waits.
 func (l *laneActor) ChildFailed(supervisor actor.Supervisor, child *actor.PID, reason, _ any) {
 	if l.ended { // the connection is being stopped
 		return
@@ -207,8 +209,9 @@ func (l *laneActor) stopLink() {
 	l.link.connection, l.link.made = nil, nil
 }
 
-// sendState gives the driver the state that is wanted, in the lane's own turn: a message to the connection would make the end of a
-// session 0.7 ms later at the 99th percentile. While the link is down nobody needs to: linkUp does.
+// sendState gives the driver the state that is wanted, in the lane's own turn: a message to the connection
+// would make the end of a session 0.7 ms later at the 99th percentile. While the link is down nobody needs
+// to: linkUp does.
 func (l *laneActor) sendState(wanted *link.State) {
 	if l.link.made == nil {
 		return
@@ -249,7 +252,8 @@ func (l *laneActor) reported(m *reported) {
 	})
 }
 
-// linkChanged shows the state of the link. A lane whose link is down stays usable for the configured grace (WIRE.md, Views).
+// linkChanged shows the state of the link. A lane whose link is down stays usable for the configured grace
+// (WIRE.md, Views).
 func (l *laneActor) linkChanged(state lanes.LinkState) {
 	k, before := &l.link, l.link.state
 	if state == before {
@@ -278,7 +282,8 @@ var linkProblems = map[lanes.LinkState]string{
 // contestShownFor is how long staff see that a second controller was refused.
 const contestShownFor = 10 * time.Minute
 
-// contested tells staff that a second controller dials for the lane whose link is up: one of the two does not belong there.
+// contested tells staff that a second controller dials for the lane whose link is up: one of the two does not
+// belong there.
 func (l *laneActor) contested(m *contested) {
 	if m.dial != l.link.dial {
 		return

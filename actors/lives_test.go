@@ -28,7 +28,8 @@ func (f *fixture) blockLane(i int) (unblock func()) {
 	}
 }
 
-// A report of the connection before a panic gets no ack from the next life: an earlier one that the panic cost would be forgotten.
+// A report of the connection before a panic gets no ack from the next life: an earlier one that the panic
+// cost would be forgotten.
 func TestAReportOfTheConnectionBeforeAPanicIsNotAcked(t *testing.T) {
 	driver := &fakeDriver{}
 	runWithDriver(t, driver, func(t *testing.T, f *fixture) {
@@ -107,7 +108,8 @@ func TestAPanicBetweenTheDecisionAndTheSaveIsAnswered(t *testing.T) {
 	})
 }
 
-// A lane that stops because its range starts again is still there: a move to it is refused as during a start, not as to an unknown lane.
+// A lane that stops because its range starts again is still there: a move to it is refused as during a start,
+// not as to an unknown lane.
 func TestAReservationAtALaneThatStops(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		unblock := f.blockLane(1)
@@ -173,7 +175,8 @@ func (d *blockingDriver) countOpen() (open int) {
 	return open
 }
 
-// The driver is slow, the lane hangs up and dials again, and then the driver panics: there is one connection, and none after the stop.
+// The driver is slow, the lane hangs up and dials again, and then the driver panics: there is one connection,
+// and none after the stop.
 func TestADriverThatPanicsAfterTheLaneHungUpLeavesNoConnection(t *testing.T) {
 	driver := &blockingDriver{}
 	runFixture(t, func(t *testing.T, f *fixture) {
@@ -241,7 +244,8 @@ func TestNothingRunsAgainAfterTheTimeIsOver(t *testing.T) {
 	})
 }
 
-// Reports overflowed during an outage of the store. There is no link to make anew for them once a faulty controller waits for its back-off.
+// Reports overflowed during an outage of the store. There is no link to make anew for them once a faulty
+// controller waits for its back-off.
 func TestALinkThatIsDownIsNotHungUp(t *testing.T) {
 	driver := &fakeDriver{}
 	runWithDriver(t, driver, func(t *testing.T, f *fixture) {

@@ -186,8 +186,8 @@ func TestARangeThatEndedHasNoGauges(t *testing.T) {
 	})
 }
 
-// The time of a hold's fan-out ends when the last reachable lane has confirmed; a lane whose link is down is counted as not
-// reached.
+// The time of a hold's fan-out ends when the last reachable lane has confirmed; a lane whose link is down is
+// counted as not reached.
 func TestTheFanOutOfAHoldIsMeasured(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		f.cutLink(2)
@@ -266,7 +266,8 @@ func TestSuccessfulDialsAreMeasured(t *testing.T) {
 	}, withDriver(driver))
 }
 
-// BenchmarkScrape shows that a hundred thousand lanes and a thousand ranges cost a scrape some milliseconds (docs/operators.md).
+// BenchmarkScrape shows that a hundred thousand lanes and a thousand ranges cost a scrape some milliseconds
+// (docs/operators.md).
 func BenchmarkScrape(b *testing.B) {
 	for _, size := range []struct{ ranges, lanes int }{{1, 100}, {1, 100_000}, {1000, 100}} {
 		b.Run(fmt.Sprintf("ranges=%d/lanes=%d", size.ranges, size.lanes), func(b *testing.B) {

@@ -12,8 +12,9 @@ import (
 	"rangegate/lanes"
 )
 
-// A session moves in three steps. The destination reserves itself and gives a ticket; the source decides the move and saves both
-// lanes in one write; then the destination puts what was saved in force. A move that fails drops the ticket.
+// A session moves in three steps. The destination reserves itself and gives a ticket; the source decides the
+// move and saves both lanes in one write; then the destination puts what was saved in force. A move that
+// fails drops the ticket.
 
 // ticket is a lane that keeps itself free for a session.
 type ticket struct {
@@ -54,8 +55,8 @@ func (m *movedIn) Refuse(reason error) {
 	}
 }
 
-// reserve asks the lane to keep itself free for a session that is about to move there. Errors: ErrLaneNotUsable, ErrLaneOccupied,
-// ErrStarting, those of lanes.Reserve.
+// reserve asks the lane to keep itself free for a session that is about to move there. Errors:
+// ErrLaneNotUsable, ErrLaneOccupied, ErrStarting, those of lanes.Reserve.
 func (r *Range) reserve(ctx context.Context, by lanes.By, lane uuid.UUID) (*ticket, error) {
 	m := &reserve{ctx: ctx, by: by, reply: make(chan reservation, 1)}
 	r.sendTo(lane, m)
@@ -133,8 +134,8 @@ func (l *laneActor) handOver(t *ticket, lane lanes.Lane) {
 	l.r.tree.Send(t.pid, m)
 }
 
-// movedIn puts the session in force here. The source has shown both lanes together, so that no reader sees the session twice or not
-// at all; a hold that came meanwhile waits here and is next.
+// movedIn puts the session in force here. The source has shown both lanes together, so that no reader sees
+// the session twice or not at all; a hold that came meanwhile waits here and is next.
 func (l *laneActor) movedIn(m *movedIn) {
 	l.closing = append(m.closing, l.closing...)
 	if l.ticket != m.ticket {

@@ -56,7 +56,8 @@ func TestAMoveKeepsTheTimeLeft(t *testing.T) {
 	})
 }
 
-// Whoever follows a session is woken when it moves, and finds it on the other lane; after its end it is known when that was.
+// Whoever follows a session is woken when it moves, and finds it on the other lane; after its end it is known
+// when that was.
 func TestWhoFollowsASessionFollowsItToAnotherLane(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		session := f.create(0, 30)

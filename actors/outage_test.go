@@ -213,8 +213,8 @@ func TestAFlushThatTakesExactlyASecond(t *testing.T) {
 	})
 }
 
-// A change of the lane hangs in the store: it is unknown whether it will be saved. Closing requests that come meanwhile are in
-// force at once.
+// A change of the lane hangs in the store: it is unknown whether it will be saved. Closing requests that come
+// meanwhile are in force at once.
 
 func TestAStopOverridesAChangeThatHangs(t *testing.T) {
 	changes := map[string]struct {
@@ -608,8 +608,8 @@ func checkRecords(f *fixture, check *assert.Assertions, sessions []*soldSession,
 	}
 }
 
-// accountsFor reports whether the minutes sold later are all that were acknowledged, and maybe some that timed out. Each sale was
-// twice the one before.
+// accountsFor reports whether the minutes sold later are all that were acknowledged, and maybe some that
+// timed out. Each sale was twice the one before.
 func accountsFor(s *soldSession, minutes int) bool {
 	return minutes&s.added == s.added && minutes&^(s.added|s.unconfirmed) == 0
 }

@@ -10,8 +10,9 @@ import (
 
 // What nodes that share a store do with the ranges of this process, while it serves others.
 
-// StopRange saves what the range has to save, stops its tree and forgets it. After an error something may not be saved. Errors:
-// lanes.ErrNotOwner for one that another process has claimed, lanes.ErrStarting for one that does not run.
+// StopRange saves what the range has to save, stops its tree and forgets it. After an error something may not
+// be saved. Errors: lanes.ErrNotOwner for one that another process has claimed, lanes.ErrStarting for one
+// that does not run.
 func (g *Gateway) StopRange(ctx context.Context, id uuid.UUID) error {
 	r, err := g.Range(id)
 	if err != nil {
@@ -41,7 +42,8 @@ func (g *Gateway) RunningReady() bool {
 	return true
 }
 
-// inUse reports whether somebody relies on this process for the range just now: a hold is in force, or a purchase is under way.
+// inUse reports whether somebody relies on this process for the range just now: a hold is in force, or a
+// purchase is under way.
 func (r *Range) inUse() bool {
 	if len(r.Holds().InForce) > 0 {
 		return true

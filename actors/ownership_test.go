@@ -238,7 +238,8 @@ func TestAnOutageOfRedisKeepsRangesAndHoldsThem(t *testing.T) {
 	require.Equal(t, owner.Epoch, r.committer.Epoch)
 }
 
-// A stop releases the ranges: the other node has them without waiting for a TTL, with all that was saved at the last moment.
+// A stop releases the ranges: the other node has them without waiting for a TTL, with all that was saved at
+// the last moment.
 func TestAStopGivesTheRangesToTheOthers(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)

@@ -22,8 +22,9 @@ import (
 //	send     the one attempt
 //	settle   what it came to, in one write with the time it adds and the outcome of the event
 //
-// What cannot be sent within sendWithin bought nothing: the shop is busy. What a crash interrupts before it was requested goes on
-// afterwards, if there is time left; after that nobody knows what the integrator decided.
+// What cannot be sent within sendWithin bought nothing: the shop is busy. What a crash interrupts before it
+// was requested goes on afterwards, if there is time left; after that nobody knows what the integrator
+// decided.
 const (
 	sendWithin  = 5 * time.Second
 	checkWithin = 2 * time.Second
@@ -32,8 +33,9 @@ const (
 
 // Catalogue says what can be bought.
 type Catalogue interface {
-	// Check returns what the items are called and cost, and why they cannot be bought, in words for the customer. That is empty when
-	// they can, and when nobody can tell; then goods are nil. It returns before ctx ends.
+	// Check returns what the items are called and cost, and why they cannot be bought, in words for the
+	// customer. That is empty when they can, and when nobody can tell; then goods are nil. It returns before
+	// ctx ends.
 	Check(ctx context.Context, session uuid.UUID, items []lanes.Item) (goods []lanes.Good, refusal string)
 }
 
@@ -70,7 +72,8 @@ func (r *Range) runPurchase(p *lanes.Purchase) (ended bool) {
 	return true
 }
 
-// sell sends the purchase to the integrator and settles it. It keeps its slot until then: a stop waits a moment for that.
+// sell sends the purchase to the integrator and settles it. It keeps its slot until then: a stop waits a
+// moment for that.
 func (r *Range) sell(p *lanes.Purchase) {
 	if p.Event != uuid.Nil { // a crash interrupted it
 		r.delivery.Abandon(p.Event)
@@ -120,8 +123,8 @@ func (r *Range) unsentEvent(events []lanes.Logged) *lanes.Logged {
 	return &events[0]
 }
 
-// check returns what the catalogue says of the items, and why it does not let them be bought. A catalogue that is slow or panics refuses
-// nothing: the integrator decides anyway.
+// check returns what the catalogue says of the items, and why it does not let them be bought. A catalogue
+// that is slow or panics refuses nothing: the integrator decides anyway.
 func (r *Range) check(ctx context.Context, p *lanes.Purchase) (goods []lanes.Good, refusal string) {
 	catalogue := r.settings().Catalogue
 	if catalogue == nil {
@@ -138,7 +141,8 @@ func (r *Range) check(ctx context.Context, p *lanes.Purchase) (goods []lanes.Goo
 	return catalogue.Check(ctx, p.Session, p.Items)
 }
 
-// settlePurchase ends the purchase as soon as the lane can save it. When the gateway stops first, it is settled after the restart.
+// settlePurchase ends the purchase as soon as the lane can save it. When the gateway stops first, it is
+// settled after the restart.
 func (r *Range) settlePurchase(p *lanes.Purchase, settle lanes.Settle, event *lanes.Logged) {
 	settle.Session, settle.Purchase = p.Session, p.ID
 	for {
@@ -153,9 +157,9 @@ func (r *Range) settlePurchase(p *lanes.Purchase, settle lanes.Settle, event *la
 	}
 }
 
-// askPurchaseLane gives a command about the purchase to the lane that has it; when that was moving, to the next one. The outcome of
-// event, if there is one, is saved with the change. It returns the events of the change, also when it is unknown whether they
-// were saved.
+// askPurchaseLane gives a command about the purchase to the lane that has it; when that was moving, to the
+// next one. The outcome of event, if there is one, is saved with the change. It returns the events of the
+// change, also when it is unknown whether they were saved.
 func (r *Range) askPurchaseLane(ctx context.Context, p *lanes.Purchase, command lanes.Command, event *lanes.Logged) ([]lanes.Logged, error) {
 	ctx = trace.With(ctx, p.RequestTrace)
 	for {

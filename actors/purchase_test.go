@@ -486,8 +486,8 @@ func TestAPurchaseThatTookTooLongToSaveIsNotSent(t *testing.T) {
 	}
 }
 
-// A lane panics while the purchase is being saved as sent: it is declined as busy, and the event log must not say that an attempt
-// was begun.
+// A lane panics while the purchase is being saved as sent: it is declined as busy, and the event log must not
+// say that an attempt was begun.
 func TestAPurchaseThatWasNeverSentIsNotRecordedAsSent(t *testing.T) {
 	pos := &fakeWebhook{}
 	runFixture(t, func(t *testing.T, f *fixture) {

@@ -193,8 +193,8 @@ func TestALaneThatPanicsWhileAPurchaseIsUnderWay(t *testing.T) {
 	}
 }
 
-// requireSettledOnce requires that the one purchase of 15 minutes on lane 0 has ended: either the POS was asked once and the time
-// is added, or it was not asked and nothing is added.
+// requireSettledOnce requires that the one purchase of 15 minutes on lane 0 has ended: either the POS was
+// asked once and the time is added, or it was not asked and nothing is added.
 func (f *fixture) requireSettledOnce(pos *fakeWebhook, before int) {
 	f.Helper()
 	sold := before
@@ -422,7 +422,8 @@ func (l *posRecord) accept(ctx context.Context, event lanes.Event) (lanes.Attemp
 	}
 }
 
-// requireNothingLost requires what must hold after any kill: what the POS accepted is in the session, or waits for staff.
+// requireNothingLost requires what must hold after any kill: what the POS accepted is in the session, or
+// waits for staff.
 func (f *fixture) requireNothingLost(l *posRecord) {
 	f.Helper()
 	require.LessOrEqual(f, l.asked.Load(), int64(1), "the POS is asked at most once")
@@ -442,8 +443,8 @@ func (f *fixture) requireNothingLost(l *posRecord) {
 	require.Zero(f, f.controller(0).Unacked())
 }
 
-// The gateway is killed at each flush of a purchase, and the next gateway again at each flush. The controller repeats what was
-// not acked.
+// The gateway is killed at each flush of a purchase, and the next gateway again at each flush. The controller
+// repeats what was not acked.
 func TestAPurchaseSurvivesTwoKillsAtAnyFlushes(t *testing.T) {
 	for _, written := range []bool{false, true} {
 		for first := int64(1); ; first++ {

@@ -25,13 +25,15 @@ import (
 	"rangegate/lanes/trace"
 )
 
-// Range is a running range, as everyone sees it: reads are answered from the board and the store, commands go to the actors. Its
-// methods may be called from any goroutine; those with a context wait, until it ends at the latest.
+// Range is a running range, as everyone sees it: reads are answered from the board and the store, commands go
+// to the actors. Its methods may be called from any goroutine; those with a context wait, until it ends at
+// the latest.
 //
-// Errors are of package lanes and carry a code. Each method with a context may return ErrTimeout, ErrNotOwner (another process
-// has claimed the range) and ErrStarting (the range stops). A method that changes something may also return
-// ErrStoreUnavailable (nothing was changed), ErrNotSaved (a closing command is in force and not durable yet), ErrOverloaded (too
-// many requests wait) and ErrInternal (a defect; nothing was changed). Methods name what else they return.
+// Errors are of package lanes and carry a code. Each method with a context may return ErrTimeout, ErrNotOwner
+// (another process has claimed the range) and ErrStarting (the range stops). A method that changes something
+// may also return ErrStoreUnavailable (nothing was changed), ErrNotSaved (a closing command is in force and
+// not durable yet), ErrOverloaded (too many requests wait) and ErrInternal (a defect; nothing was changed).
+// Methods name what else they return.
 type Range struct {
 	*history.Reader // what it has saved
 
@@ -91,8 +93,8 @@ func (r *Range) Ended() <-chan struct{} { return r.life.Done() }
 // Lanes returns every lane in display order.
 func (r *Range) Lanes() []lanes.LaneStatus { return r.board.Lanes() }
 
-// Changes returns the lanes that changed after that version of the board, and the version that they are of. wake is closed at the
-// next change, of a lane or of the holds.
+// Changes returns the lanes that changed after that version of the board, and the version that they are of.
+// wake is closed at the next change, of a lane or of the holds.
 func (r *Range) Changes(after uint64) (changed []lanes.LaneStatus, version uint64, wake <-chan struct{}) {
 	return r.board.Since(after)
 }
@@ -103,14 +105,14 @@ func (r *Range) LaneStatus(lane uuid.UUID) (status lanes.LaneStatus, found bool)
 	return status, found
 }
 
-// LaneChange returns the lane as it is now, the version of its newest change, and a channel that is closed at its next one. found is
-// false for a lane of another range.
+// LaneChange returns the lane as it is now, the version of its newest change, and a channel that is closed at
+// its next one. found is false for a lane of another range.
 func (r *Range) LaneChange(lane uuid.UUID) (status lanes.LaneStatus, version uint64, wake <-chan struct{}, found bool) {
 	return r.board.LaneSince(lane)
 }
 
-// SessionChange is LaneChange of the lane that the session is on; when it moves, that lane changes. found is false for a session that is
-// on no lane.
+// SessionChange is LaneChange of the lane that the session is on; when it moves, that lane changes. found is
+// false for a session that is on no lane.
 func (r *Range) SessionChange(session uuid.UUID) (status lanes.LaneStatus, version uint64, wake <-chan struct{}, found bool) {
 	return r.board.SessionSince(session)
 }
@@ -128,9 +130,10 @@ func (r *Range) Session(ctx context.Context, id uuid.UUID) (*lanes.SessionView, 
 	return nil, err
 }
 
-// Events reads at most limit events behind the cursor from the event log, oldest first, of those that are known to be durable: no event
-// appears before one that was returned. Of an event that goes to several webhooks it has the delivery to the first one. An attempt that is
-// being made has the error lanes.UnderWay. Errors: ErrStoreUnavailable.
+// Events reads at most limit events behind the cursor from the event log, oldest first, of those that are
+// known to be durable: no event appears before one that was returned. Of an event that goes to several
+// webhooks it has the delivery to the first one. An attempt that is being made has the error lanes.UnderWay.
+// Errors: ErrStoreUnavailable.
 func (r *Range) Events(ctx context.Context, after uint64, limit int) (events []lanes.Logged, err error) {
 	return r.delivery.Events(ctx, after, limit)
 }
@@ -140,8 +143,9 @@ func (r *Range) Deliveries(ctx context.Context, after uint64, limit int) ([]lane
 	return r.delivery.Show(ctx, after, limit)
 }
 
-// DeliveriesTo reads at most limit of the deliveries behind the cursor to the webhook with that name, and returns the cursor to go on behind:
-// that of the last record it has looked at, of 10,000 at most. There are no more when it is not higher than after.
+// DeliveriesTo reads at most limit of the deliveries behind the cursor to the webhook with that name, and
+// returns the cursor to go on behind: that of the last record it has looked at, of 10,000 at most. There are
+// no more when it is not higher than after.
 func (r *Range) DeliveriesTo(ctx context.Context, webhook string, after uint64, limit int) (events []lanes.Logged, next uint64, err error) {
 	return r.delivery.ShowTo(ctx, webhook, after, limit)
 }
@@ -149,8 +153,9 @@ func (r *Range) DeliveriesTo(ctx context.Context, webhook string, after uint64, 
 // HasWebhook reports whether the range has a webhook with that name, or still delivers to one that it had.
 func (r *Range) HasWebhook(name string) bool { return r.delivery.HasWebhook(name) }
 
-// Record saves an act of staff that changes nothing on the range, such as signing in. It does not block. What the store does
-// not take is in the log alone: nobody waits for it, and it must not pile up while the store is down.
+// Record saves an act of staff that changes nothing on the range, such as signing in. It does not block. What
+// the store does not take is in the log alone: nobody waits for it, and it must not pile up while the store
+// is down.
 func (r *Range) Record(ctx context.Context, staff, what string) {
 	id := trace.ID(ctx)
 	r.committer.Save(&commit.Write{
@@ -167,8 +172,9 @@ func (r *Range) Record(ctx context.Context, staff, what string) {
 // KeyReused reports whether another request has the idempotency key.
 func (r *Range) KeyReused(name, fingerprint string) bool { return r.keys.Reused(name, fingerprint) }
 
-// Create sells time on a lane for the POS. Errors: ErrGroupNotFound, ErrLaneNotFound, those of lanes.Create, and with a key those of
-// idempotency.Keys.Claim: *lanes.Repeat is the reply to the request that used the key before.
+// Create sells time on a lane for the POS. Errors: ErrGroupNotFound, ErrLaneNotFound, those of lanes.Create,
+// and with a key those of idempotency.Keys.Claim: *lanes.Repeat is the reply to the request that used the key
+// before.
 func (r *Range) Create(ctx context.Context, lane uuid.UUID, command lanes.Create, key *lanes.Key) (*lanes.SessionView, error) {
 	return r.create(ctx, posRequester(ctx), lane, command, key)
 }
@@ -179,8 +185,9 @@ func (r *Range) StaffCreate(ctx context.Context, staff string, lane uuid.UUID, c
 	return r.create(ctx, requester{lanes.ByStaff, staff}, lane, command, nil)
 }
 
-// On gives a command of the POS to the lane that the session is on. Errors: ErrSessionNotFound, ErrSessionEnded, those of the
-// command, and those of Create with a key. A stop whose session's end is not durable yet returns ErrNotSaved again.
+// On gives a command of the POS to the lane that the session is on. Errors: ErrSessionNotFound,
+// ErrSessionEnded, those of the command, and those of Create with a key. A stop whose session's end is not
+// durable yet returns ErrNotSaved again.
 func (r *Range) On(ctx context.Context, session uuid.UUID, command lanes.Command, key *lanes.Key) (*lanes.SessionView, error) {
 	return r.on(ctx, posRequester(ctx), session, command, key)
 }
@@ -190,7 +197,8 @@ func (r *Range) StaffOn(ctx context.Context, staff string, session uuid.UUID, co
 	return r.on(ctx, requester{lanes.ByStaff, staff}, session, command, nil)
 }
 
-// Move moves the session to another lane of the range for the POS. Errors: ErrLaneNotFound, ErrLaneOccupied, those of On.
+// Move moves the session to another lane of the range for the POS. Errors: ErrLaneNotFound, ErrLaneOccupied,
+// those of On.
 func (r *Range) Move(ctx context.Context, session, to uuid.UUID, key *lanes.Key) (*lanes.SessionView, error) {
 	return r.move(ctx, posRequester(ctx), session, to, key)
 }
@@ -200,8 +208,8 @@ func (r *Range) StaffMove(ctx context.Context, staff string, session, to uuid.UU
 	return r.move(ctx, requester{lanes.ByStaff, staff}, session, to, nil)
 }
 
-// StaffReopen goes on with an ended session on a free lane. Errors: ErrNotReopenable, ErrSessionNotFound, ErrLaneNotFound, those of
-// lanes.Create.
+// StaffReopen goes on with an ended session on a free lane. Errors: ErrNotReopenable, ErrSessionNotFound,
+// ErrLaneNotFound, those of lanes.Create.
 func (r *Range) StaffReopen(ctx context.Context, staff string, session, lane uuid.UUID) (*lanes.SessionView, error) {
 	r.reopening.mu.Lock()
 	defer r.reopening.mu.Unlock()
@@ -231,20 +239,21 @@ type reopenings struct {
 	unknown map[uuid.UUID]uuid.UUID // session → the lane that it may be on, or may come to be: it is reopened on no other
 }
 
-// StaffLane gives a command of staff to a lane, whatever session is on it. Errors: ErrLaneNotFound, those of the command.
+// StaffLane gives a command of staff to a lane, whatever session is on it. Errors: ErrLaneNotFound, those of
+// the command.
 func (r *Range) StaffLane(ctx context.Context, staff string, lane uuid.UUID, command lanes.Command) error {
 	_, err := r.onLane(ctx, requester{lanes.ByStaff, staff}, lane, command)
 	return err
 }
 
-// LaneOn gives a command of the lane's own screen to the lane. It returns the session on it, nil when there is none. Errors:
-// ErrLaneNotFound, those of the command.
+// LaneOn gives a command of the lane's own screen to the lane. It returns the session on it, nil when there
+// is none. Errors: ErrLaneNotFound, those of the command.
 func (r *Range) LaneOn(ctx context.Context, lane uuid.UUID, command lanes.Command) (*lanes.SessionView, error) {
 	return r.onLane(ctx, requester{by: lanes.ByLane}, lane, command)
 }
 
-// LaneBuy starts a purchase at the lane's own screen. The session on the board shows what becomes of it. The same id is the same
-// purchase, however often it is asked for. Errors: those of LaneOn.
+// LaneBuy starts a purchase at the lane's own screen. The session on the board shows what becomes of it. The
+// same id is the same purchase, however often it is asked for. Errors: those of LaneOn.
 func (r *Range) LaneBuy(ctx context.Context, lane, session, purchase uuid.UUID, items []lanes.Item) error {
 	_, err := r.LaneOn(ctx, lane, lanes.Buy{Session: session, Purchase: purchase, Items: items, Trace: trace.ID(ctx)})
 	return err
@@ -263,7 +272,8 @@ func (r *Range) Unresolved() []lanes.OpenPurchase {
 	return open
 }
 
-// Clear settles an unresolved purchase by hand; with credit its minutes are added to the session. Errors: ErrPurchaseNotFound.
+// Clear settles an unresolved purchase by hand; with credit its minutes are added to the session. Errors:
+// ErrPurchaseNotFound.
 func (r *Range) Clear(ctx context.Context, staff string, purchase uuid.UUID, credit bool) error {
 	for _, open := range r.Unresolved() {
 		if open.ID == purchase {
@@ -315,8 +325,8 @@ func (r *Range) on(
 	return view, r.confirmedEnd(ctx, session, key, err)
 }
 
-// confirmedEnd is confirmed for a session that has ended as far as this process knows, and whose end is not durable: it was not read from the
-// store.
+// confirmedEnd is confirmed for a session that has ended as far as this process knows, and whose end is not
+// durable: it was not read from the store.
 func (r *Range) confirmedEnd(ctx context.Context, session uuid.UUID, key *lanes.Key, err error) error {
 	if _, ending := r.committer.Ending(session); !ending || !errors.Is(err, lanes.ErrSessionEnded) {
 		return err
@@ -359,9 +369,10 @@ var passing = []error{
 	lanes.ErrInternal,
 }
 
-// confirmed returns the error of a request. A refusal stands once the store has confirmed that nobody has claimed the range since: a process
-// that has lost it without knowing, as one that was suspended, would refuse by what was. While the store does not answer, the refusal says
-// what this process knows. One with an idempotency key is answered ErrStoreUnavailable then: it may be a repeat of what another owner has done.
+// confirmed returns the error of a request. A refusal stands once the store has confirmed that nobody has
+// claimed the range since: a process that has lost it without knowing, as one that was suspended, would
+// refuse by what was. While the store does not answer, the refusal says what this process knows. One with an
+// idempotency key is answered ErrStoreUnavailable then: it may be a repeat of what another owner has done.
 func (r *Range) confirmed(ctx context.Context, key *lanes.Key, err error) error {
 	if err == nil || slices.ContainsFunc(passing, func(p error) bool { return errors.Is(err, p) }) {
 		return err
@@ -376,8 +387,9 @@ func (r *Range) confirmed(ctx context.Context, key *lanes.Key, err error) error 
 	return err
 }
 
-// once runs do once for an idempotency key. Errors: those of Keys.Claim, *idempotency.FullError in place of lanes.ErrKeysFull, those of a
-// read from the store, which has the bodies of older answers, and lanes.ErrNotSaved where it has lost the body.
+// once runs do once for an idempotency key. Errors: those of Keys.Claim, *idempotency.FullError in place of
+// lanes.ErrKeysFull, those of a read from the store, which has the bodies of older answers, and
+// lanes.ErrNotSaved where it has lost the body.
 func (r *Range) once(
 	ctx context.Context, key *lanes.Key, do func(*idempotency.Claim) (*lanes.SessionView, error),
 ) (*lanes.SessionView, error) {
@@ -411,7 +423,8 @@ func (r *Range) repeat(ctx context.Context, name string) error {
 	return &lanes.Repeat{Kept: kept}
 }
 
-// follow prepares a request for the lane that the session is on, and another one for the next lane if it moved meanwhile.
+// follow prepares a request for the lane that the session is on, and another one for the next lane if it
+// moved meanwhile.
 func (r *Range) follow(
 	ctx context.Context, from requester, session uuid.UUID, key *lanes.Key,
 	do func(lane uuid.UUID, q *request) (*lanes.SessionView, error),
@@ -455,8 +468,9 @@ func (r *Range) ask(ctx context.Context, lane uuid.UUID, q *request) (*lanes.Ses
 	}
 }
 
-// lastReply returns, while the range stops: the reply if there is one, ErrNotOwner if another process has the range and nothing was
-// saved, else ErrTimeout. Where the save is under way when the range is dropped, the committer has replied before.
+// lastReply returns, while the range stops: the reply if there is one, ErrNotOwner if another process has the
+// range and nothing was saved, else ErrTimeout. Where the save is under way when the range is dropped, the
+// committer has replied before.
 func (r *Range) lastReply(q *request) (*lanes.SessionView, error) {
 	select {
 	case answer := <-q.reply:
@@ -486,8 +500,8 @@ func (r *Range) sleep(d time.Duration) bool {
 	}
 }
 
-// acts is the record of what somebody with a name changes by the request: staff, or a POS whose token has one. It is empty for anybody
-// else, and saved with the change.
+// acts is the record of what somebody with a name changes by the request: staff, or a POS whose token has
+// one. It is empty for anybody else, and saved with the change.
 func (l *laneActor) acts(q *request, change lanes.Change) []lanes.Act {
 	if q.who == "" {
 		return nil

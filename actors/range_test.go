@@ -224,8 +224,8 @@ func TestAHitWithoutASessionIsNotedByStaff(t *testing.T) {
 	})
 }
 
-// The time of a session is up, and its customer may still be there: staff or the controller say when the lane is clear, and it counts as
-// clear after a while. A crash forgets none of it.
+// The time of a session is up, and its customer may still be there: staff or the controller say when the lane
+// is clear, and it counts as clear after a while. A crash forgets none of it.
 func TestALaneIsClearedAfterItsTime(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		toClear := func(i int) time.Duration { return f.Lanes()[i].Lane.ToClear(f.clock.Now()) }
@@ -262,7 +262,8 @@ func TestALaneIsClearedAfterItsTime(t *testing.T) {
 	}, withLanes(4), withClearing(2*time.Minute, false))
 }
 
-// Where the range says so, the POS sells a lane only once it is clear. Staff may sell it, and a reload changes the rule.
+// Where the range says so, the POS sells a lane only once it is clear. Staff may sell it, and a reload
+// changes the rule.
 func TestALaneThatIsNotClearIsNotSoldByThePOS(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		f.create(0, 1)
@@ -286,7 +287,8 @@ func TestALaneThatIsNotClearIsNotSoldByThePOS(t *testing.T) {
 	}, withClearing(2*time.Minute, true))
 }
 
-// A session that was stopped by mistake goes on, once: as another session, with what was left of its time and what the POS knew it by.
+// A session that was stopped by mistake goes on, once: as another session, with what was left of its time and
+// what the POS knew it by.
 func TestAStoppedSessionIsReopenedOnce(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		sale := f.newSale(30)

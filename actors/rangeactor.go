@@ -21,16 +21,16 @@ const (
 	eventsKind     = "events"
 )
 
-// A lane that panics is restarted at once from its last saved state. More than maxPanics within supervised.PanicTerm park it: its
-// next life holds the hardware, still answers, and tries again after parkedFor. Should even the start of that life panic, the next one
-// comes after supervised.RestartPause.
+// A lane that panics is restarted at once from its last saved state. More than maxPanics within
+// supervised.PanicTerm park it: its next life holds the hardware, still answers, and tries again after
+// parkedFor. Should even the start of that life panic, the next one comes after supervised.RestartPause.
 const (
 	maxPanics = 5
 	parkedFor = time.Minute
 )
 
-// rangeActor is the root of a range's tree: it spawns and supervises the lanes and the events actors, routes what concerns many
-// lanes, and sets and lifts holds (ceasefire.go).
+// rangeActor is the root of a range's tree: it spawns and supervises the lanes and the events actors, routes
+// what concerns many lanes, and sets and lifts holds (ceasefire.go).
 type rangeActor struct {
 	r     *Range
 	self  *actor.PID
@@ -118,9 +118,10 @@ func (a *rangeActor) start(ctx actor.Context) {
 	a.r.committer.Checkpoint()
 }
 
-// spawn starts the lane's actor. Its name begins with the lane's id, from which it knows its lane: all lanes share their props, which
-// saves 260 bytes a lane and lets the library restart them. The library makes the name unique: a message for an actor that has
-// stopped must not reach a namesake that is being spawned, whose mailbox has no dispatcher yet.
+// spawn starts the lane's actor. Its name begins with the lane's id, from which it knows its lane: all lanes
+// share their props, which saves 260 bytes a lane and lets the library restart them. The library makes the
+// name unique: a message for an actor that has stopped must not reach a namesake that is being spawned, whose
+// mailbox has no dispatcher yet.
 func (a *rangeActor) spawn(ctx actor.Context, lane uuid.UUID) {
 	a.r.addresses.put(lane, ctx.SpawnPrefix(a.r.laneProps, lane.String()))
 }
@@ -162,15 +163,15 @@ func (a *rangeActor) ChildFailed(supervisor actor.Supervisor, child *actor.PID, 
 	supervisor.RestartChildren(child)
 }
 
-// addresses lists the actors of a range's lanes, so that a message goes straight to the lane and does not queue at the range's actor.
-// That one alone changes the list.
+// addresses lists the actors of a range's lanes, so that a message goes straight to the lane and does not
+// queue at the range's actor. That one alone changes the list.
 type addresses struct {
 	mu    sync.RWMutex
 	lanes map[uuid.UUID]*actor.PID
 }
 
-// sendTo sends the message to the lane's actor. It never blocks. A lane that is not listed has left, or is about to be spawned: the
-// range's actor takes the message then and knows which.
+// sendTo sends the message to the lane's actor. It never blocks. A lane that is not listed has left, or is
+// about to be spawned: the range's actor takes the message then and knows which.
 func (r *Range) sendTo(lane uuid.UUID, message any) {
 	r.addresses.mu.RLock()
 	defer r.addresses.mu.RUnlock()
@@ -181,7 +182,8 @@ func (r *Range) sendTo(lane uuid.UUID, message any) {
 	r.sendRoot(&toLane{lane, message})
 }
 
-// sendListed is sendTo for the range's actor, which may read the list without the lock: a lane that is not listed has left.
+// sendListed is sendTo for the range's actor, which may read the list without the lock: a lane that is not
+// listed has left.
 func (r *Range) sendListed(lane uuid.UUID, message any) {
 	if pid, found := r.addresses.lanes[lane]; found {
 		r.tree.Send(pid, message)

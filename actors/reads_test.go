@@ -13,8 +13,8 @@ import (
 	"rangegate/lanes"
 )
 
-// A client that hangs up while the store is read is no failure of the store, nor is a request whose time is over: its read
-// is given up, without an error in the log.
+// A client that hangs up while the store is read is no failure of the store, nor is a request whose time is
+// over: its read is given up, without an error in the log.
 func TestAReadThatItsClientGivesUp(t *testing.T) {
 	var log logRecorder
 	runFixture(t, func(t *testing.T, f *fixture) {
@@ -60,8 +60,9 @@ func TestAKeyOfAnotherRequest(t *testing.T) {
 	})
 }
 
-// Another process has claimed the range, and nothing has told this one: what it reads from the store, and what it would refuse by what it
-// knows, it answers as somebody who has lost the range. So it does with everything after.
+// Another process has claimed the range, and nothing has told this one: what it reads from the store, and
+// what it would refuse by what it knows, it answers as somebody who has lost the range. So it does with
+// everything after.
 func TestWhoeverHasLostARangeLearnsSoByWhatItReads(t *testing.T) {
 	unknown := uuid.New()
 	for name, request := range map[string]func(f *fixture, session uuid.UUID) error{
@@ -101,8 +102,9 @@ func TestWhoeverHasLostARangeLearnsSoByWhatItReads(t *testing.T) {
 	}
 }
 
-// While the store does not answer, nobody else can have taken the range. A refusal then says what this process knows, except to a request with
-// a key: it may be the repeat of one that another owner has carried out, if it is this process alone that does not reach the store.
+// While the store does not answer, nobody else can have taken the range. A refusal then says what this
+// process knows, except to a request with a key: it may be the repeat of one that another owner has carried
+// out, if it is this process alone that does not reach the store.
 func TestARefusalThatTheStoreDoesNotConfirm(t *testing.T) {
 	for name, cut := range map[string]func(f *fixture){
 		"it cannot be read": func(f *fixture) { f.store.unreadable.Store(true) },
@@ -127,7 +129,8 @@ func TestARefusalThatTheStoreDoesNotConfirm(t *testing.T) {
 	}
 }
 
-// A stop is in force and not saved: the session has ended, unless another owner goes on with it. A request with a key learns that nobody knows.
+// A stop is in force and not saved: the session has ended, unless another owner goes on with it. A request
+// with a key learns that nobody knows.
 func TestASessionWhoseEndIsNotSaved(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		session := f.create(0, 30)

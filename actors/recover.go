@@ -24,8 +24,8 @@ import (
 // ErrLayout means that the store has a lane with paid time on it that the configuration no longer has.
 var ErrLayout = errors.New("the configuration has lost a lane that is in use")
 
-// recover loads a range that was claimed in that epoch, and carries its lanes over to the machine's present boot. What that changed is to
-// be saved once the range starts, before any lane has anything to save.
+// recover loads a range that was claimed in that epoch, and carries its lanes over to the machine's present
+// boot. What that changed is to be saved once the range starts, before any lane has anything to save.
 func (g *Gateway) recover(ctx context.Context, s Settings, epoch uint64) (*Range, []*commit.Write, error) {
 	loaded, err := g.store.Load(ctx, s.Layout.Range)
 	if err != nil {
@@ -67,10 +67,11 @@ func (g *Gateway) recover(ctx context.Context, s Settings, epoch uint64) (*Range
 	return r, changed, nil
 }
 
-// restoreLanes gives the committer and the board the lanes as they were saved. Those whose readings belong to an earlier boot are
-// carried over to this one, and sessions that ran on meanwhile know for how long. It returns what is to be saved of that, and of
-// the lanes that are retired. The lanes go in one write, the first: the first flush has a checkpoint, so that after the next restart no
-// time down counts twice, and none is forgotten.
+// restoreLanes gives the committer and the board the lanes as they were saved. Those whose readings belong to
+// an earlier boot are carried over to this one, and sessions that ran on meanwhile know for how long. It
+// returns what is to be saved of that, and of the lanes that are retired. The lanes go in one write, the
+// first: the first flush has a checkpoint, so that after the next restart no time down counts twice, and none
+// is forgotten.
 func (r *Range) restoreLanes(ctx context.Context, loaded store.Recovered, retire []uuid.UUID) ([]*commit.Write, error) {
 	reading := clock.ReadAfter(ctx, r.clock, loaded.Checkpoint)
 	now, inForce := reading.At, r.settings()
@@ -120,8 +121,8 @@ func lostLane(lane lanes.Lane, now lanes.Instant) error {
 	return fmt.Errorf("%w: lane %s has %s; put the lane back, or %s with --retire %s", ErrLayout, lane.ID, what, remedy, lane.ID)
 }
 
-// retire ends the session of a lane that the configuration no longer has, as the operator asked. Purchases that wait for staff are
-// in the log afterwards, and nowhere else.
+// retire ends the session of a lane that the configuration no longer has, as the operator asked. Purchases
+// that wait for staff are in the log afterwards, and nowhere else.
 func (r *Range) retire(lane lanes.Lane, now lanes.Instant) *commit.Write {
 	for _, open := range lane.Purchases() {
 		r.log.Warn().Stringer("lane_id", lane.ID).Stringer("session_id", open.Session).Stringer("purchase_id", open.ID).

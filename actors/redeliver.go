@@ -8,10 +8,11 @@ import (
 	"rangegate/lanes/trace"
 )
 
-// Redeliver has the selected events sent again, in the order of the log per lane and behind those that happen meanwhile. Purchases, events
-// whose delivery has not ended, and those that their webhook does not get now, are left out. When it returns without an error they are saved as
-// pending; after an error some may be.
-// Errors: ErrWebhookNotConfigured, ErrWebhookGone, ErrOverloaded when too many wait already, ErrStoreUnavailable, and with a key those of Create.
+// Redeliver has the selected events sent again, in the order of the log per lane and behind those that happen
+// meanwhile. Purchases, events whose delivery has not ended, and those that their webhook does not get now,
+// are left out. When it returns without an error they are saved as pending; after an error some may be.
+// Errors: ErrWebhookNotConfigured, ErrWebhookGone, ErrOverloaded when too many wait already,
+// ErrStoreUnavailable, and with a key those of Create.
 func (r *Range) Redeliver(
 	ctx context.Context, selection lanes.EventSelection, key *lanes.KeyOf[lanes.Redelivery],
 ) (result lanes.Redelivery, err error) {

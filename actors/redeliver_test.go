@@ -33,7 +33,8 @@ func (f *fixture) redeliver(after, until uint64, kinds ...lanes.Kind) lanes.Rede
 	return result
 }
 
-// While one request has many events sent again, and the store takes its time, others are told to come back: none waits until its end.
+// While one request has many events sent again, and the store takes its time, others are told to come back:
+// none waits until its end.
 func TestRequestsForRedeliveryWaitASecondForOneAnother(t *testing.T) {
 	webhook := &fakeWebhook{}
 	runFixture(t, func(t *testing.T, f *fixture) {
@@ -62,7 +63,8 @@ func fail(context.Context, lanes.Event) lanes.Attempt {
 	return lanes.Attempt{At: time.Now(), Error: lanes.Refused, Status: 500}
 }
 
-// A receiver that was down gets everything again, in the order of the log, and the log says what became of each attempt.
+// A receiver that was down gets everything again, in the order of the log, and the log says what became of
+// each attempt.
 func TestEventsAreSentAgainInTheirOrder(t *testing.T) {
 	webhook := &fakeWebhook{}
 	runFixture(t, func(t *testing.T, f *fixture) {
@@ -177,7 +179,8 @@ func TestManyEventsAreSentAgainSomeAtATime(t *testing.T) {
 	}, withWebhook(webhook))
 }
 
-// Events that happen now do not wait for those that are sent again, whose receiver hangs: not on another lane, and not on the same one.
+// Events that happen now do not wait for those that are sent again, whose receiver hangs: not on another
+// lane, and not on the same one.
 func TestLiveEventsPassThoseThatAreSentAgain(t *testing.T) {
 	webhook := &fakeWebhook{}
 	runFixture(t, func(t *testing.T, f *fixture) {

@@ -14,14 +14,15 @@ import (
 	"rangegate/lanes"
 )
 
-// A range whose layout has lost a lane that is in use is refused: nobody would serve that lane. The refusal concerns this range, all others
-// go on. It ends when the range is started with another layout, or leaves the configuration.
+// A range whose layout has lost a lane that is in use is refused: nobody would serve that lane. The refusal
+// concerns this range, all others go on. It ends when the range is started with another layout, or leaves the
+// configuration.
 
 // parallelStarts is how many ranges StartRanges recovers at a time.
 const parallelStarts = 8
 
-// StartRanges starts ranges together. It tries all of them before it returns the refusals of layouts, each an ErrLayout; any other error
-// ends it.
+// StartRanges starts ranges together. It tries all of them before it returns the refusals of layouts, each an
+// ErrLayout; any other error ends it.
 func (g *Gateway) StartRanges(ctx context.Context, all []Settings) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallelStarts)

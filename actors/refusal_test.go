@@ -11,7 +11,8 @@ import (
 	"rangegate/lanes"
 )
 
-// A range is taken by a gateway whose configuration has lost a lane that is in use. Nobody may stop serving the others for that.
+// A range is taken by a gateway whose configuration has lost a lane that is in use. Nobody may stop serving
+// the others for that.
 func TestARefusedLayoutConcernsItsRangeAlone(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		session := f.create(0, 30)

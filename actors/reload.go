@@ -23,11 +23,12 @@ import (
 //	exchange  each range takes its new settings: lanes come, go and change; all others notice nothing
 //	stop      the ranges that end are stopped
 //
-// With force the ranges begin first; then the lanes that leave and are free vacate, the sessions of the others are stopped, and these
-// vacate too.
+// With force the ranges begin first; then the lanes that leave and are free vacate, the sessions of the
+// others are stopped, and these vacate too.
 //
-// What is refused before exchange is taken back, so that the gateway is as it was, but for sessions that force has stopped: the error
-// names them. From exchange on nothing turns back: neither what does not end in time, nor a caller that went away.
+// What is refused before exchange is taken back, so that the gateway is as it was, but for sessions that
+// force has stopped: the error names them. From exchange on nothing turns back: neither what does not end in
+// time, nor a caller that went away.
 
 // Reload is what the ranges are to become. Those that are not named stay as they are.
 type Reload struct {
@@ -47,11 +48,12 @@ type Changed struct {
 // ErrInUse means that what the configuration no longer has is in use, and nothing was changed.
 var ErrInUse = errors.New("the reload is refused, what was in force stays")
 
-// ErrEnded means that the reload was refused after force had stopped sessions or dropped purchases: the error names them, and they stay
-// ended. Nothing else was changed.
+// ErrEnded means that the reload was refused after force had stopped sessions or dropped purchases: the error
+// names them, and they stay ended. Nothing else was changed.
 var ErrEnded = errors.New("the reload is refused, and what it had ended by then stays ended")
 
-// ErrUnfinished means that the ranges are what they were to become, and something that they no longer have has not ended in time.
+// ErrUnfinished means that the ranges are what they were to become, and something that they no longer have
+// has not ended in time.
 var ErrUnfinished = errors.New("the reload took effect, and not everything that it took away has ended")
 
 const (
@@ -61,10 +63,11 @@ const (
 	endRounds    = 3                     // of stopping what was sold on a lane while its session was being stopped
 )
 
-// Reload makes the ranges what they are to become, or changes nothing and returns why: ErrInUse if lanes or holds are in use. A range that
-// begins with a layout that is refused (Refusal) is not served, and keeps no other from what it is to become. With
-// ErrEnded it has changed what the error names, and nothing else; with ErrUnfinished the ranges are what they were to become. The
-// caller sees to it that one reload runs at a time.
+// Reload makes the ranges what they are to become, or changes nothing and returns why: ErrInUse if lanes or
+// holds are in use. A range that begins with a layout that is refused (Refusal) is not served, and keeps no
+// other from what it is to become. With ErrEnded it has changed what the error names, and nothing else; with
+// ErrUnfinished the ranges are what they were to become. The caller sees to it that one reload runs at a
+// time.
 func (g *Gateway) Reload(ctx context.Context, to Reload) error {
 	begin, change, end, err := g.affected(to)
 	if err != nil {
@@ -139,8 +142,9 @@ type changing struct {
 	to Changed
 }
 
-// affected returns the ranges that begin, the running ones that change and those that end, or what refuses the reload at first sight. A
-// range whose layout is refused begins with its new one. Another process is responsible for what is on a range that it has claimed.
+// affected returns the ranges that begin, the running ones that change and those that end, or what refuses
+// the reload at first sight. A range whose layout is refused begins with its new one. Another process is
+// responsible for what is on a range that it has claimed.
 func (g *Gateway) affected(to Reload) (begin []Settings, change []changing, end []*Range, err error) {
 	begin = slices.Clone(to.Begin)
 	var errs []error
@@ -170,8 +174,8 @@ func (g *Gateway) affected(to Reload) (begin []Settings, change []changing, end 
 	return begin, change, end, errors.Join(errs...)
 }
 
-// keepsHolds returns ErrInUse unless every hold still covers what it was set over: changing a lane's bay takes it neither out of a
-// hold nor under one.
+// keepsHolds returns ErrInUse unless every hold still covers what it was set over: changing a lane's bay
+// takes it neither out of a hold nor under one.
 func (r *Range) keepsHolds(layout lanes.Layout) error {
 	var errs []error
 	to, holds := newSettings(Settings{Layout: layout}), r.Holds()
@@ -248,8 +252,8 @@ func (d *departure) vacate(ctx context.Context) error {
 	return err
 }
 
-// vacateByForce ends what is on the lanes before they vacate. Lanes without a session go first: one that does not answer refuses the
-// reload before anything is ended.
+// vacateByForce ends what is on the lanes before they vacate. Lanes without a session go first: one that does
+// not answer refuses the reload before anything is ended.
 func (d *departure) vacateByForce(ctx context.Context, who string) error {
 	remaining := d.lanes
 	for round := 1; ; round++ {
@@ -484,8 +488,8 @@ func (a *rangeActor) exchange(ctx actor.Context, m *exchange) (gone []*actor.PID
 	return gone
 }
 
-// replaced shows the lane as it is offered now, and reconciles it with the holds over its place. A lane that is not loaded yet, or
-// parked, does so when it resumes.
+// replaced shows the lane as it is offered now, and reconciles it with the holds over its place. A lane that
+// is not loaded yet, or parked, does so when it resumes.
 func (l *laneActor) replaced() {
 	if !l.loaded {
 		return

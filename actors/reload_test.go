@@ -18,8 +18,8 @@ import (
 	"rangegate/lanes/store/storetest"
 )
 
-// 100 of 200 lanes have sessions. Lanes are added, changed and removed, and no connection and no deadline of any other lane
-// changes.
+// 100 of 200 lanes have sessions. Lanes are added, changed and removed, and no connection and no deadline of
+// any other lane changes.
 func TestAReloadChangesOnlyWhatItNames(t *testing.T) {
 	dials := &dialCounter{}
 	runFixture(t, func(t *testing.T, f *fixture) {
@@ -243,8 +243,8 @@ func TestALaneThatIsRemovedWhileItIsUsedAnswersItsClients(t *testing.T) {
 	})
 }
 
-// No request to a lane that is being stopped is lost: either the lane takes it before it stops, or the client learns that there
-// is no such lane.
+// No request to a lane that is being stopped is lost: either the lane takes it before it stops, or the client
+// learns that there is no such lane.
 func TestARequestToAStoppingLaneIsAnswered(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		all, lane := f.settings.Layout.Lanes, f.laneID(1)
@@ -283,9 +283,9 @@ func TestAnotherWebhookTakesOver(t *testing.T) {
 	}, withWebhook(first))
 }
 
-// A hold is set while the reload waits for a busy lane, after the reload has checked the holds. Whatever the new configuration
-// does to the hold's scope, no lane escapes the hold, also if an earlier hold over it is known to have ended, and no hold without
-// lanes remains.
+// A hold is set while the reload waits for a busy lane, after the reload has checked the holds. Whatever the
+// new configuration does to the hold's scope, no lane escapes the hold, also if an earlier hold over it is
+// known to have ended, and no hold without lanes remains.
 func TestAHoldThatIsSetDuringAReloadLosesNoLane(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		session := f.create(2, 30)
@@ -332,8 +332,8 @@ func TestAHoldThatIsSetDuringAReloadLosesNoLane(t *testing.T) {
 	}, withBays)
 }
 
-// A range that is removed by force leaves no session and no event pending in the store: the next start would find it in use and
-// refuse.
+// A range that is removed by force leaves no session and no event pending in the store: the next start would
+// find it in use and refuse.
 func TestARemovedRangeLeavesNothingPending(t *testing.T) {
 	webhook := &fakeWebhook{}
 	runFixture(t, func(t *testing.T, f *fixture) {
@@ -395,7 +395,8 @@ func TestARangeThatAnotherGatewayOwnsCanBeRemoved(t *testing.T) {
 	})
 }
 
-// The store hangs while a range is removed: the range is removed all the same, and the operator gets an error that says so.
+// The store hangs while a range is removed: the range is removed all the same, and the operator gets an error
+// that says so.
 func TestARangeThatDoesNotStopInTimeIsRemovedAllTheSame(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		_, other := f.addRange(nil)
@@ -439,7 +440,8 @@ func TestAHoldReachesALaneWhoseLinkIsRenewed(t *testing.T) {
 	}, withBays)
 }
 
-// The report that a controller holds may arrive when its lane has just been removed: there is nothing to decide any more.
+// The report that a controller holds may arrive when its lane has just been removed: there is nothing to
+// decide any more.
 func TestAHoldingControllerOfARemovedLaneIsIgnored(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		removed := f.laneID(3)

@@ -11,13 +11,14 @@ import (
 	"rangegate/lanes"
 )
 
-// maxReports of a controller wait for the store. The controller keeps those beyond them: they are dropped here and get no ack.
+// maxReports of a controller wait for the store. The controller keeps those beyond them: they are dropped
+// here and get no ack.
 const maxReports = 256
 
 var errUnheard = errors.New("reports were not heard while the store was away; the controller is asked to tell them again")
 
-// enqueueReport queues what the hardware reports. Once one did not fit, none behind it may come in: an ack of a later one would
-// make the controller forget it.
+// enqueueReport queues what the hardware reports. Once one did not fit, none behind it may come in: an ack of
+// a later one would make the controller forget it.
 func (l *laneActor) enqueueReport(q *request) {
 	_, report := q.command.(lanes.Report)
 	switch {
@@ -33,7 +34,8 @@ func (l *laneActor) enqueueReport(q *request) {
 	}
 }
 
-// hearAgain makes the connection anew once all reports that waited are saved, so that the controller sends what was dropped.
+// hearAgain makes the connection anew once all reports that waited are saved, so that the controller sends
+// what was dropped.
 func (l *laneActor) hearAgain() {
 	if l.reportsOverflowed && len(l.reports) == 0 {
 		l.reportsOverflowed = false
@@ -51,8 +53,8 @@ type lookedUp struct {
 	given   *lanes.Correlation // to the session
 }
 
-// lookUp finds out whether the session of a late report is known: on another lane, or in the history. The reports that came after it
-// wait, so that they stay in order.
+// lookUp finds out whether the session of a late report is known: on another lane, or in the history. The
+// reports that came after it wait, so that they stay in order.
 func (l *laneActor) lookUp(q *request) {
 	l.reportsPaused = true
 	r, self, report := l.r, l.self, q.command.(lanes.Report)

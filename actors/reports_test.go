@@ -16,7 +16,8 @@ import (
 	"rangegate/lanes/store"
 )
 
-// A timer of the lane's life before the panic does not resume the reports during a lookup: each is processed in its turn.
+// A timer of the lane's life before the panic does not resume the reports during a lookup: each is processed
+// in its turn.
 func TestATimerFromBeforeAPanicDoesNotReorderReports(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		session, restoreLink := f.stopWhileCut(0)
@@ -218,8 +219,8 @@ func TestARepeatedReportWaitsInTheQueueOnce(t *testing.T) {
 	}, withLog(zerolog.New(&logs)))
 }
 
-// A report is being saved when the lane panics. Its connection is closed: it is acked when the controller repeats it, and no
-// panic of the driver is logged.
+// A report is being saved when the lane panics. Its connection is closed: it is acked when the controller
+// repeats it, and no panic of the driver is logged.
 func TestAReportThatIsSavedAfterAPanicIsAckedOnTheNextLink(t *testing.T) {
 	driver := &fakeDriver{}
 	logs := &logRecorder{}
@@ -245,8 +246,9 @@ func TestAReportThatIsSavedAfterAPanicIsAckedOnTheNextLink(t *testing.T) {
 	}, withLog(zerolog.New(logs)))
 }
 
-// The first of three reports is being saved when the link breaks, and the controller repeats all of them during the next dial:
-// the first is then processed once more, behind the others. The last one is acked, once the link is up.
+// The first of three reports is being saved when the link breaks, and the controller repeats all of them
+// during the next dial: the first is then processed once more, behind the others. The last one is acked, once
+// the link is up.
 func TestTheLastReportIsAckedAlthoughAnEarlierOneIsRepeated(t *testing.T) {
 	driver := &fakeDriver{}
 	runWithDriver(t, driver, func(t *testing.T, f *fixture) {
@@ -278,8 +280,8 @@ func TestTheLastReportIsAckedAlthoughAnEarlierOneIsRepeated(t *testing.T) {
 	})
 }
 
-// A controller sends more reports than fit while the store is down. The lane keeps a bounded number of them, closes its fire line
-// on command, and takes the rest when the store returns: all of them, once, in order.
+// A controller sends more reports than fit while the store is down. The lane keeps a bounded number of them,
+// closes its fire line on command, and takes the rest when the store returns: all of them, once, in order.
 func TestMoreReportsThanALaneCanQueue(t *testing.T) {
 	const many = maxReports + 100
 	for name, outage := range outages {
@@ -322,8 +324,8 @@ func TestMoreReportsThanALaneCanQueue(t *testing.T) {
 	}
 }
 
-// The event log has what the POS gave the session with each of its events, also with one that is reported after its end, and after a
-// restart of the gateway. The webhook does not.
+// The event log has what the POS gave the session with each of its events, also with one that is reported
+// after its end, and after a restart of the gateway. The webhook does not.
 func TestEventsHaveTheCorrelationOfTheirSession(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		given := &lanes.Correlation{ExternalID: "receipt-1", Metadata: map[string]string{"till": "3"}}
@@ -356,8 +358,8 @@ func helpReport(session uuid.UUID, seq uint64) lanes.Report {
 	return lanes.Report{Log: lanes.Log{ID: "log", Seq: seq}, Kind: lanes.ReportHelp, Session: session}
 }
 
-// Reports about a session that is no longer on the lane, from a controller that was cut off. The lane looks up whether the
-// session is known.
+// Reports about a session that is no longer on the lane, from a controller that was cut off. The lane looks
+// up whether the session is known.
 
 // stopWhileCut stops a session on the i-th lane after its link broke and its carrier was hit.
 func (f *fixture) stopWhileCut(i int) (session uuid.UUID, restoreLink func()) {
@@ -482,7 +484,8 @@ func TestALateReportIsLookedUpUntilTheStoreReturns(t *testing.T) {
 	}
 }
 
-// The record of the session is damaged: the session has ended all the same, and the reports behind this one do not wait.
+// The record of the session is damaged: the session has ended all the same, and the reports behind this one
+// do not wait.
 func TestALateReportAboutASessionWhoseRecordIsDamaged(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		session, restoreLink := f.stopWhileCut(0)

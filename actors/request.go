@@ -17,7 +17,8 @@ import (
 	"rangegate/lanes/trace"
 )
 
-// request is one command on its way to a lane, with the way back for the reply. The lane's actor alone changes it once it is sent.
+// request is one command on its way to a lane, with the way back for the reply. The lane's actor alone
+// changes it once it is sent.
 type request struct {
 	supervised.Taken
 	ctx      context.Context
@@ -51,8 +52,8 @@ type reply struct {
 // abandoned reports whether the client has stopped waiting. A request that was not decided by then is dropped.
 func (r *request) abandoned() bool { return r.reply != nil && r.ctx.Err() != nil }
 
-// closes reports whether the command closes the fire line. Such a request waits for nothing but a save under way, counts from
-// its arrival, and is never dropped.
+// closes reports whether the command closes the fire line. Such a request waits for nothing but a save under
+// way, counts from its arrival, and is never dropped.
 func (r *request) closes() bool {
 	switch r.command.(type) {
 	case lanes.Stop, lanes.Pause, lanes.Hold, lanes.Expire:
@@ -61,7 +62,8 @@ func (r *request) closes() bool {
 	return false
 }
 
-// releases reports whether it ends a hold. It keeps its place among the closing ones: a hold after it is not undone by it.
+// releases reports whether it ends a hold. It keeps its place among the closing ones: a hold after it is not
+// undone by it.
 func (r *request) releases() bool {
 	_, release := r.command.(lanes.Release)
 	return release
@@ -83,8 +85,8 @@ func (r *request) repeats(earlier *request) bool {
 	return isReport && wasReport && report.Log == first.Log
 }
 
-// answer sends the reply. Only the first one is read: what becomes of a closing request that was answered as not saved is in
-// the log.
+// answer sends the reply. Only the first one is read: what becomes of a closing request that was answered as
+// not saved is in the log.
 func (r *request) answer(view *lanes.SessionView, err error, events ...lanes.Logged) {
 	if r.reply == nil {
 		return
@@ -98,7 +100,8 @@ func (r *request) answer(view *lanes.SessionView, err error, events ...lanes.Log
 	}
 }
 
-// Refuse ends a request that changed nothing: its key is free again, and a lane reserved for it too. It implements supervised.Awaited.
+// Refuse ends a request that changed nothing: its key is free again, and a lane reserved for it too. It
+// implements supervised.Awaited.
 func (r *request) Refuse(err error) {
 	r.claim.Settle(nil)
 	if r.ticket != nil {
@@ -164,8 +167,8 @@ func code(err error) string {
 	}
 }
 
-// logLine begins the one log line about a request and adds it to the lane's command log. An inspection of the hardware's faults,
-// one each time that a link comes up, is worth a debug line when it changes nothing.
+// logLine begins the one log line about a request and adds it to the lane's command log. An inspection of the
+// hardware's faults, one each time that a link comes up, is worth a debug line when it changes nothing.
 func (l *laneActor) logLine(q *request, err error, changes bool) *zerolog.Event {
 	command, result, who := q.name(), code(err), cmp.Or(q.who, q.holder)
 	l.r.metrics.Commands.WithLabelValues(command, result).Inc()

@@ -46,8 +46,8 @@ func (w *fakeWebhook) fails(status int, match func(lanes.Event) bool) {
 
 func (f *fixture) logEntry(cursor uint64) lanes.Logged { return f.eventLog()[cursor-1] }
 
-// A receiver is down for ten minutes in which sessions come and go. Afterwards it has every event once: in order per lane, but for those that
-// are marked as late.
+// A receiver is down for ten minutes in which sessions come and go. Afterwards it has every event once: in
+// order per lane, but for those that are marked as late.
 func TestAReceiverThatWasDownGetsEverything(t *testing.T) {
 	webhook := &fakeWebhook{}
 	runFixture(t, func(t *testing.T, f *fixture) {
@@ -182,8 +182,9 @@ func TestARefusalEndsTheWaitingForAFailedEvent(t *testing.T) {
 	}, withWebhook(webhook), withRetries)
 }
 
-// Every delivery says where the event is in the log, simulated ones and purchases too, and each after the first that it is one. A receiver that
-// keeps the highest number of a session thereby knows what is older, in whatever order deliveries come.
+// Every delivery says where the event is in the log, simulated ones and purchases too, and each after the
+// first that it is one. A receiver that keeps the highest number of a session thereby knows what is older, in
+// whatever order deliveries come.
 func TestADeliverySaysWhereItsEventIsInTheLog(t *testing.T) {
 	webhook := &fakeWebhook{}
 	runFixture(t, func(t *testing.T, f *fixture) {
@@ -239,7 +240,8 @@ func TestAfterAMinuteLaterEventsPass(t *testing.T) {
 	}, withWebhook(webhook), withRetries)
 }
 
-// The schedule, and the order in the first minute, are as they were after a crash. What was being attempted is attempted again.
+// The schedule, and the order in the first minute, are as they were after a crash. What was being attempted
+// is attempted again.
 func TestRetriesSurviveACrash(t *testing.T) {
 	webhook := &fakeWebhook{}
 	runFixture(t, func(t *testing.T, f *fixture) {
@@ -316,7 +318,8 @@ func TestTheReceiverSaysWhen(t *testing.T) {
 	}, withWebhook(webhook), withRetries)
 }
 
-// A webhook that answers 410 gets nothing any more, purchases included, until its operator reloads. What happens meanwhile stays in the log.
+// A webhook that answers 410 gets nothing any more, purchases included, until its operator reloads. What
+// happens meanwhile stays in the log.
 func TestAWebhookThatIsGone(t *testing.T) {
 	webhook := &fakeWebhook{}
 	runFixture(t, func(t *testing.T, f *fixture) {
@@ -354,7 +357,8 @@ func TestAWebhookThatIsGone(t *testing.T) {
 	}, withWebhook(webhook), withRetries)
 }
 
-// Another webhook in the configuration is called although the one before was gone; and as the answer to a purchase 410 says no more than any refusal.
+// Another webhook in the configuration is called although the one before was gone; and as the answer to a
+// purchase 410 says no more than any refusal.
 func TestAnotherWebhookIsNotGone(t *testing.T) {
 	webhook, next := &fakeWebhook{}, &fakeWebhook{}
 	runFixture(t, func(t *testing.T, f *fixture) {
@@ -465,7 +469,8 @@ func TestEventsBeyondTheQueueAreTriedLater(t *testing.T) {
 	}, withWebhook(webhook), withDelivery(1, 3), withRetries)
 }
 
-// Without the setting, after a reload, what awaits its retry is given up when it is due. A range that is taken out drops it.
+// Without the setting, after a reload, what awaits its retry is given up when it is due. A range that is
+// taken out drops it.
 func TestRetriesThatAreTurnedOff(t *testing.T) {
 	webhook := &fakeWebhook{}
 	runFixture(t, func(t *testing.T, f *fixture) {
@@ -528,7 +533,8 @@ func TestRetriesSurviveAPanic(t *testing.T) {
 	}, withWebhook(webhook), withRetries)
 }
 
-// An attempt that begins just before the minute is over, and takes longer, has no mark that later events may have passed: none passes it.
+// An attempt that begins just before the minute is over, and takes longer, has no mark that later events may
+// have passed: none passes it.
 func TestNothingPassesAnAttemptThatIsUnderWay(t *testing.T) {
 	webhook := &fakeWebhook{}
 	runFixture(t, func(t *testing.T, f *fixture) {

@@ -50,7 +50,8 @@ func TestAStoreThatLostEverythingIsRefilled(t *testing.T) {
 	}, withLanes(4), withWebhook(webhook), withLog(zerolog.New(&logs)))
 }
 
-// The recent entries of the logs are written again with their outcomes: no event is sent twice, no cursor is used twice.
+// The recent entries of the logs are written again with their outcomes: no event is sent twice, no cursor is
+// used twice.
 func TestTheEndsOfTheLogsAreRefilled(t *testing.T) {
 	webhook := &fakeWebhook{}
 	runFixture(t, func(t *testing.T, f *fixture) {
@@ -121,7 +122,8 @@ func TestWaitingEventsSurviveTheLossOfTheStore(t *testing.T) {
 	}, withWebhook(webhook))
 }
 
-// The logs keep their name across restarts. A store that has lost records is another one: whoever reads by a cursor is told, and skips nothing.
+// The logs keep their name across restarts. A store that has lost records is another one: whoever reads by a
+// cursor is told, and skips nothing.
 func TestTheLogsHaveTheirName(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		f.create(0, 30)

@@ -15,10 +15,12 @@ import (
 // SimulationSlots is how many simulated events of a range may be under way.
 const SimulationSlots = 16
 
-// Simulate sends an event to the first webhook that gets its kind at once, and records it as simulated: it is part of no lane's order. Of an active session the
-// event has the lane; of none both ids are made up. It changes nothing, except that time which the receiver lets an active
-// session buy is added. It returns the event with its attempt. What was sent is followed to its end although ctx may end first.
-// Errors: ErrWebhookNotConfigured, ErrWebhookGone when nothing is sent after its 410, ErrWebhookFailed when nobody answered, ErrDurationOutOfRange, ErrOverloaded.
+// Simulate sends an event to the first webhook that gets its kind at once, and records it as simulated: it is
+// part of no lane's order. Of an active session the event has the lane; of none both ids are made up. It
+// changes nothing, except that time which the receiver lets an active session buy is added. It returns the
+// event with its attempt. What was sent is followed to its end although ctx may end first. Errors:
+// ErrWebhookNotConfigured, ErrWebhookGone when nothing is sent after its 410, ErrWebhookFailed when nobody
+// answered, ErrDurationOutOfRange, ErrOverloaded.
 func (r *Range) Simulate(ctx context.Context, kind lanes.Kind, session uuid.UUID, items []lanes.Item) (lanes.Logged, error) {
 	webhook, why := r.delivery.Receives(kind)
 	switch why {
@@ -65,8 +67,8 @@ func (r *Range) Simulate(ctx context.Context, kind lanes.Kind, session uuid.UUID
 	return logged, nil
 }
 
-// pendingMinutes are the minutes by session that simulated purchases may add yet. As with those of real purchases, there has to be room
-// for all of them. The zero value has none.
+// pendingMinutes are the minutes by session that simulated purchases may add yet. As with those of real
+// purchases, there has to be room for all of them. The zero value has none.
 type pendingMinutes struct {
 	mu       sync.Mutex
 	sessions map[uuid.UUID]int
@@ -127,8 +129,8 @@ func (r *Range) saveSimulated(ctx context.Context, event *lanes.Logged) error {
 	return outcome.Err()
 }
 
-// addSimulatedMinutes adds the minutes that were bought, in one write with the outcome of the event. While the store is down nobody
-// waits for it: it is done once the store is back.
+// addSimulatedMinutes adds the minutes that were bought, in one write with the outcome of the event. While
+// the store is down nobody waits for it: it is done once the store is back.
 func (r *Range) addSimulatedMinutes(event lanes.Logged, minutes int) {
 	session := event.Event.Session
 	if r.tryAddMinutes(event, minutes) {
@@ -145,8 +147,8 @@ func (r *Range) addSimulatedMinutes(event lanes.Logged, minutes int) {
 	})
 }
 
-// tryAddMinutes returns false when the store does not take it now. For a session that cannot take the minutes any more only the
-// outcome is recorded.
+// tryAddMinutes returns false when the store does not take it now. For a session that cannot take the minutes
+// any more only the outcome is recorded.
 func (r *Range) tryAddMinutes(event lanes.Logged, minutes int) bool {
 	session := event.Event.Session
 	ctx := trace.With(r.life, event.Trace)

@@ -94,8 +94,8 @@ func (s *soldLane) requireExact(t *testing.T, owner skewedNode, off time.Duratio
 // measured is far below the skew of the machines, and far above what measuring on a busy machine is off by.
 const measured = time.Second
 
-// The range moves from machine to machine, none of which stops it, within one checkpoint interval, with and without a change after the
-// take-over. No machine saves a checkpoint of its own accord meanwhile.
+// The range moves from machine to machine, none of which stops it, within one checkpoint interval, with and
+// without a change after the take-over. No machine saves a checkpoint of its own accord meanwhile.
 func TestARangeThatMovesTwiceAtOnceKeepsItsTime(t *testing.T) {
 	t.Parallel()
 	for _, changed := range []bool{false, true} {
@@ -115,8 +115,8 @@ func TestARangeThatMovesTwiceAtOnceKeepsItsTime(t *testing.T) {
 	}
 }
 
-// Redis restarts, which makes its clock another one by name. Whoever takes the range over has measured the clock before or has not, and the
-// one after or has not, and so has the machine that is lost.
+// Redis restarts, which makes its clock another one by name. Whoever takes the range over has measured the
+// clock before or has not, and the one after or has not, and so has the machine that is lost.
 func TestATakeOverAfterARestartOfRedisKeepsTheTime(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -161,7 +161,8 @@ func TestATakeOverAfterARestartOfRedisKeepsTheTime(t *testing.T) {
 	}
 }
 
-// A node that takes a range over may be lost after its first flush, whatever that was: it has all lanes in use, and how its clock is off.
+// A node that takes a range over may be lost after its first flush, whatever that was: it has all lanes in
+// use, and how its clock is off.
 func TestTheFirstFlushOfAnOwnerHasItsClock(t *testing.T) {
 	t.Parallel()
 	nodes := skewedNodes(t, redistest.Start(t), 0, time.Hour)

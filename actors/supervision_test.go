@@ -66,8 +66,9 @@ func (f *fixture) panicInHandleFailure() {
 
 // The connection: a driver that fails or panics.
 
-// Every way in which a driver can fail costs one connection: the lane keeps its session, its queue and its life, and the next dial
-// follows. The failures that are panics of the connection's actor count as restarts of kind "connection".
+// Every way in which a driver can fail costs one connection: the lane keeps its session, its queue and its
+// life, and the next dial follows. The failures that are panics of the connection's actor count as restarts
+// of kind "connection".
 func TestAFailureOfADriverCostsOneConnectionAndNothingOfTheLane(t *testing.T) {
 	for name, failure := range map[string]struct {
 		fail     func(*fixture, *fakeDriver)
@@ -326,7 +327,8 @@ func TestAReplyThatPanicsWhenItIsRenderedCostsOneRequest(t *testing.T) {
 	})
 }
 
-// A lane handles the failures of its connection outside of Receive. A panic there costs the lane one restart, like any other.
+// A lane handles the failures of its connection outside of Receive. A panic there costs the lane one restart,
+// like any other.
 func TestAPanicOfALaneThatHandlesAFailureCostsItOneRestart(t *testing.T) {
 	log := &panickingLog{message: "link down"}
 	runFixture(t, func(t *testing.T, f *fixture) {
@@ -448,8 +450,8 @@ func TestFivePanicsAMinuteParkNoLane(t *testing.T) {
 	})
 }
 
-// A lane is tried again each minute, however often it has to be parked. Meanwhile its hardware is held, it answers, and a hold over it
-// is confirmed.
+// A lane is tried again each minute, however often it has to be parked. Meanwhile its hardware is held, it
+// answers, and a hold over it is confirmed.
 func TestAParkedLaneIsTriedAgainEachMinute(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		session, other, begun := f.create(0, 60), f.create(1, 60), f.clock.Now()
@@ -479,7 +481,8 @@ func TestAParkedLaneIsTriedAgainEachMinute(t *testing.T) {
 	})
 }
 
-// A lane that panics even as it starts its parked life is restarted about once a second: it does not keep the machine busy.
+// A lane that panics even as it starts its parked life is restarted about once a second: it does not keep the
+// machine busy.
 func TestALaneThatPanicsAsItIsParkedIsRestartedOnceASecond(t *testing.T) {
 	log := &panickingLog{message: "lane parked"}
 	runFixture(t, func(t *testing.T, f *fixture) {
@@ -633,8 +636,8 @@ func TestAParkedLaneWhoseLinkBreaksIsNotHeldForever(t *testing.T) {
 
 // The range's actor: its tree restarts, and other ranges notice nothing.
 
-// A panic of a range's own actor restarts the range's tree: its lanes start from their last saved state, and other ranges notice
-// nothing.
+// A panic of a range's own actor restarts the range's tree: its lanes start from their last saved state, and
+// other ranges notice nothing.
 func TestAPanicOfTheRangesActorRestartsItsTree(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		session := f.create(0, 30)
@@ -690,8 +693,8 @@ func TestARangesActorThatKeepsPanickingIsRestartedEachTime(t *testing.T) {
 	})
 }
 
-// The restart of the range's actor waits for a lane that is still busy. A request to another lane waits until that lane has been
-// spawned again.
+// The restart of the range's actor waits for a lane that is still busy. A request to another lane waits until
+// that lane has been spawned again.
 func TestARequestDuringTheRestartOfATreeWaitsForItsLane(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		flushes, ending := f.blockFlushes(), make(chan struct{})
@@ -711,7 +714,8 @@ func TestARequestDuringTheRestartOfATreeWaitsForItsLane(t *testing.T) {
 	})
 }
 
-// A change is being saved as the tree restarts. Its outcome reaches the lane's new actor: the key is settled, and a repeat gets the answer.
+// A change is being saved as the tree restarts. Its outcome reaches the lane's new actor: the key is settled,
+// and a repeat gets the answer.
 func TestAKeyIsSettledAlthoughTheTreeRestartsDuringTheSave(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		session, key := f.create(0, 30), keyed("k", "f")
@@ -772,8 +776,8 @@ func TestAHoldAfterAPanicOfTheRangeIsSaved(t *testing.T) {
 
 // Everything at random.
 
-// Links, the driver, the lane and the store fail at random. Afterwards there is one connection for each lane, the hardware has
-// the wanted state, and every report was taken once.
+// Links, the driver, the lane and the store fail at random. Afterwards there is one connection for each lane,
+// the hardware has the wanted state, and every report was taken once.
 func TestALaneRecoversFromAnyMixOfFailures(t *testing.T) {
 	for seed := range uint64(50) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -865,7 +869,8 @@ func TestALaneRecoversFromAnyMixOfFailures(t *testing.T) {
 
 // What metrics and the control screen show of it.
 
-// Each panic is counted by the kind of its actor, listed with its lane and message, and leaves no message counted as waiting.
+// Each panic is counted by the kind of its actor, listed with its lane and message, and leaves no message
+// counted as waiting.
 func TestPanicsAreCountedByKindAndListedByLane(t *testing.T) {
 	driver := &fakeDriver{}
 	runFixture(t, func(t *testing.T, f *fixture) {

@@ -50,8 +50,8 @@ func (n *sharing) take(t *testing.T, settings Settings) *Range {
 	return r
 }
 
-// A range is taken over while its receiver is slow, again and again: what was being sent stays interrupted, everything else is delivered
-// once, in the order of each lane, whichever gateway sends it.
+// A range is taken over while its receiver is slow, again and again: what was being sent stays interrupted,
+// everything else is delivered once, in the order of each lane, whichever gateway sends it.
 func TestEventsThatAnotherOwnerLeftAreDeliveredOnce(t *testing.T) {
 	t.Parallel()
 	const slots, takeOvers, sold = 4, 3, 20

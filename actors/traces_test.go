@@ -17,7 +17,8 @@ const firstTrace = "4bf92f3577b34da6a3ce929d0e0e4736"
 
 const secondTrace = "0af7651916cd43dd8448eb211c80319c"
 
-// One request can be followed by its trace id from the command over the save to the delivery; an action of the timer has none.
+// One request can be followed by its trace id from the command over the save to the delivery; an action of
+// the timer has none.
 func TestTheTraceOfACommand(t *testing.T) {
 	logs := &logRecorder{}
 	runFixture(t, func(t *testing.T, f *fixture) {
@@ -82,7 +83,8 @@ func TestTheTraceOfAHold(t *testing.T) {
 	}, withWebhook(&fakeWebhook{}), withLog(zerolog.New(logs)))
 }
 
-// An event that was saved and not attempted is attempted by the next gateway, with the trace id of the original request.
+// An event that was saved and not attempted is attempted by the next gateway, with the trace id of the
+// original request.
 func TestTheTraceOfAnEventSurvivesARestart(t *testing.T) {
 	logs, webhook := &logRecorder{}, &fakeWebhook{}
 	runFixture(t, func(t *testing.T, f *fixture) {

@@ -88,7 +88,8 @@ func runAwaiting(t *testing.T, lanesIn int, test func(t *testing.T, f *fixture, 
 	runFixture(t, func(t *testing.T, f *fixture) { test(t, f, d) }, withLanes(lanesIn), func(f *fixture) { f.settings.Driver = d })
 }
 
-// Lanes wait for hours without a goroutine, a timer or another try, and are linked the moment that their controllers come.
+// Lanes wait for hours without a goroutine, a timer or another try, and are linked the moment that their
+// controllers come.
 func TestALaneWaitsForItsControllerForAnyTime(t *testing.T) {
 	runAwaiting(t, 100, func(t *testing.T, f *fixture, d *awaitingDriver) {
 		require.Equal(t, 100, d.waits())

@@ -232,7 +232,8 @@ func TestEveryWebhookHasEverythingAfterCrashes(t *testing.T) {
 	}, withLanes(3), withWebhooks(pos, books))
 }
 
-// A reload takes webhooks away and adds others. What waits for one that is taken away is recorded as not sent; nothing of the others is lost.
+// A reload takes webhooks away and adds others. What waits for one that is taken away is recorded as not
+// sent; nothing of the others is lost.
 func TestAReloadChangesTheWebhooks(t *testing.T) {
 	pos, books, third := &fakeWebhook{}, &fakeWebhook{}, &fakeWebhook{}
 	runFixture(t, func(t *testing.T, f *fixture) {
@@ -337,7 +338,8 @@ func receivers(all ...delivery.Receiver) func(*Settings) {
 	return func(s *Settings) { s.Receivers = all }
 }
 
-// A purchase that is being saved while the webhooks change is sent to no webhook that does not decide it, also if that has the name of the one that did.
+// A purchase that is being saved while the webhooks change is sent to no webhook that does not decide it,
+// also if that has the name of the one that did.
 func TestAPurchaseGoesToWhoeverDecidesIt(t *testing.T) {
 	for name, before := range map[string]string{"a webhook without a name": "", "a name that changes its webhook": "pos"} {
 		t.Run(name, func(t *testing.T) {
@@ -356,7 +358,8 @@ func TestAPurchaseGoesToWhoeverDecidesIt(t *testing.T) {
 	}
 }
 
-// The only webhook becomes one of several and is the only one again: what waits for it goes on there, in order, and what it had can be sent again.
+// The only webhook becomes one of several and is the only one again: what waits for it goes on there, in
+// order, and what it had can be sent again.
 func TestTheWebhooksAreSeveralAndOneAgain(t *testing.T) {
 	pos, books := &fakeWebhook{}, &fakeWebhook{}
 	runFixture(t, func(t *testing.T, f *fixture) {

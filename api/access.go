@@ -53,9 +53,9 @@ func (c Credentials) check(rangeID, token string) (id uuid.UUID, credential Cred
 // digest returns what is kept of a token. The case of a UUID does not matter.
 func digest(token string) [sha256.Size]byte { return sha256.Sum256([]byte(strings.ToLower(token))) }
 
-// authenticate refuses requests without a range's token and id (SPEC.md part 5), with the same code whatever is wrong. It
-// limits failures by network, never other requests: a POS may share its address with an attacker. Whoever may only read gets 403 for
-// everything that is not a read, whatever the path.
+// authenticate refuses requests without a range's token and id (SPEC.md part 5), with the same code whatever
+// is wrong. It limits failures by network, never other requests: a POS may share its address with an
+// attacker. Whoever may only read gets 403 for everything that is not a read, whatever the path.
 func (s Settings) authenticate(refused prometheus.Counter, fail endpoint.FailFunc) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -112,14 +112,15 @@ func perRange(limiters map[uuid.UUID]*rate.Limiter, refused prometheus.Counter, 
 	}
 }
 
-// The maximum number of requests that are carried out at a time: a range that does not respond leaves room for the others.
+// The maximum number of requests that are carried out at a time: a range that does not respond leaves room
+// for the others.
 const (
 	maxConcurrent      = 4096
 	maxRangeConcurrent = maxConcurrent / 2
 )
 
-// limitConcurrency returns the function that admits a request of an authenticated range, or refuses it with `overloaded`. It
-// has no queue, which would only delay all requests.
+// limitConcurrency returns the function that admits a request of an authenticated range, or refuses it with
+// `overloaded`. It has no queue, which would only delay all requests.
 func limitConcurrency(ranges Credentials, refused prometheus.Counter) func(context.Context) (release func(), err error) {
 	process, byRange := make(screens.Slots, maxConcurrent), map[uuid.UUID]screens.Slots{}
 	for id := range ranges {

@@ -108,8 +108,8 @@ func TestTheLimitOnFailedAuthentications(t *testing.T) {
 	})
 }
 
-// All concurrent requests of one range are stuck. Its next request is refused at once, those of another range are carried
-// out, and once the stuck ones are done the range is served again.
+// All concurrent requests of one range are stuck. Its next request is refused at once, those of another range
+// are carried out, and once the stuck ones are done the range is served again.
 func TestAStuckRangeLeavesRoomForOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stuck, free := &fakeRange{gate: make(chan struct{})}, &fakeRange{}

@@ -10,9 +10,9 @@ import (
 	"rangegate/api/routing"
 )
 
-// allowOrigins lets the pages of these origins call the API, from a public network too, and read the headers that a POS needs. It answers
-// preflights itself: browsers send them without credentials. The screens are called by the gateway's own pages only, and stay closed.
-// Without origins it does nothing.
+// allowOrigins lets the pages of these origins call the API, from a public network too, and read the headers
+// that a POS needs. It answers preflights itself: browsers send them without credentials. The screens are
+// called by the gateway's own pages only, and stay closed. Without origins it does nothing.
 func allowOrigins(origins []string) func(http.Handler) http.Handler {
 	if len(origins) == 0 {
 		return func(next http.Handler) http.Handler { return next }

@@ -83,7 +83,8 @@ func TestThePOSInABrowserReadsEveryAnswer(t *testing.T) {
 	}
 }
 
-// The node that the client has sent its request to says it; the owner of the range says nothing, as a header that comes twice is none.
+// The node that the client has sent its request to says it; the owner of the range says nothing, as a header
+// that comes twice is none.
 func TestWhatAnotherNodeHandsOnHasNoOrigin(t *testing.T) {
 	h := newTillAPI()
 	r := httptest.NewRequest("GET", prefix2+"/sessions", nil)

@@ -96,8 +96,8 @@ func info(title, description string) openapi3.Info {
 // deprecated is the day on which version 2 was released and version 1 deprecated (SPEC.md part 9).
 var deprecated = time.Date(2024, 2, 3, 0, 0, 0, 0, time.UTC)
 
-// The headers of every response of version 1: RFC 9745 defines the date and the link to the deprecation's meaning, RFC 5829
-// the link to the successor. There is no Sunset: version 1 stays supported.
+// The headers of every response of version 1: RFC 9745 defines the date and the link to the deprecation's
+// meaning, RFC 5829 the link to the successor. There is no Sunset: version 1 stays supported.
 var (
 	deprecation = fmt.Sprintf("@%d", deprecated.Unix())
 	successor   = fmt.Sprintf(`<%s/>; rel="successor-version", <%s/>; rel="deprecation"; type="text/html"`, page2, page1)

@@ -98,8 +98,8 @@ var malformedErrors = extended(posErrors, endpoint.Errors{
 	"http_version_not_supported": {Status: 505, Sentence: "the version of HTTP is not supported"},
 })
 
-// Malformed returns the function that responds to what is no valid HTTP request, and notes it in the metrics and the log. reason may
-// be empty; from is the client's address.
+// Malformed returns the function that responds to what is no valid HTTP request, and notes it in the metrics
+// and the log. reason may be empty; from is the client's address.
 func Malformed(t *Traffic, log zerolog.Logger) func(status int, reason, from string) []byte {
 	return func(status int, reason, from string) []byte {
 		code, ok := protocolErrors[status]

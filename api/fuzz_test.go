@@ -14,8 +14,8 @@ import (
 
 var traceID = regexp.MustCompile(`^[0-9a-f]{32}$`)
 
-// For all headers: only the token of the range authenticates, every response has a trace id and is JSON, and it does not
-// contain the token.
+// For all headers: only the token of the range authenticates, every response has a trace id and is JSON, and
+// it does not contain the token.
 func FuzzHeaders(f *testing.F) {
 	parent := "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 	f.Add(someRange, someToken, "k-1", parent, "application/json")
@@ -47,8 +47,9 @@ func FuzzHeaders(f *testing.F) {
 	})
 }
 
-// For all headers X-Forwarded-For: through a trusted proxy the client is an address that stands in the header, or the proxy itself; what
-// a client writes to the left of what the proxy appends changes nothing; and its name is short.
+// For all headers X-Forwarded-For: through a trusted proxy the client is an address that stands in the
+// header, or the proxy itself; what a client writes to the left of what the proxy appends changes nothing;
+// and its name is short.
 func FuzzXForwardedFor(f *testing.F) {
 	f.Add("203.0.113.9", "192.0.2.66")
 	f.Add("203.0.113.9, 10.1.2.3", "unknown, 10.1.2.3")

@@ -11,8 +11,8 @@ import (
 	"rangegate/api/shooterpage"
 )
 
-// Limiters are what the limits remember of clients. They outlive a reload, which changes what they allow: neither the requests of a
-// range nor wrong credentials are forgotten by it.
+// Limiters are what the limits remember of clients. They outlive a reload, which changes what they allow:
+// neither the requests of a range nor wrong credentials are forgotten by it.
 type Limiters struct {
 	mu           sync.Mutex
 	requests     map[uuid.UUID]*rate.Limiter           // by range
@@ -33,8 +33,8 @@ func NewLimiters() *Limiters {
 	}
 }
 
-// setFailures sets how many wrong credentials of each kind a client's network may send a minute; 0 is no limit. PINs and the keys
-// of screens have limits of their own besides, as people choose them.
+// setFailures sets how many wrong credentials of each kind a client's network may send a minute; 0 is no
+// limit. PINs and the keys of screens have limits of their own besides, as people choose them.
 func (l *Limiters) setFailures(perMinute int) {
 	l.tokens.SetPerMinute(perMinute)
 	l.operators.SetPerMinute(perMinute)

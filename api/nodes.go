@@ -18,8 +18,8 @@ type Nodes interface {
 	List() (nodes []Node, unowned int)
 	// Drain makes this node give its ranges to the others, and take none until it is started again.
 	Drain()
-	// Forget ends what the store still says of a node that is dead: the others may take its ranges at once. It returns how many it
-	// owned. Errors: ErrNodeAlive, those of the store.
+	// Forget ends what the store still says of a node that is dead: the others may take its ranges at once.
+	// It returns how many it owned. Errors: ErrNodeAlive, those of the store.
 	Forget(ctx context.Context, name string) (ranges int, err error)
 }
 

@@ -40,8 +40,8 @@ type Operations struct {
 	Nodes   Nodes                 // nil as Router
 	Ranges  func() []uuid.UUID    // the configured ones
 	Waiting func() map[string]int // number of messages in mailboxes, by kind of actor
-	// Unlock forgets the wrong PINs of one of a range's staff. waited is true if a browser had to wait for them; found is
-	// false for a name that the staff do not have.
+	// Unlock forgets the wrong PINs of one of a range's staff. waited is true if a browser had to wait for
+	// them; found is false for a name that the staff do not have.
 	Unlock func(rangeID uuid.UUID, name string) (waited, found bool)
 	// Reload applies the configuration again for whoever that is, and blocks until that is done. Its error is made by
 	// RefuseReload.
@@ -120,10 +120,11 @@ func operatorOf(ctx context.Context) string {
 	return name
 }
 
-// requireKnownHost refuses requests to other host names. A page of another site can have its own name point to this address and
-// would then be of the same origin (DNS rebinding), so that a browser on this machine would let it read health and metrics. An IP
-// address as the host is no name that anybody could point here; without a host it is no browser. The host of a request that another node
-// has handed on is that node's, which has judged it.
+// requireKnownHost refuses requests to other host names. A page of another site can have its own name point
+// to this address and would then be of the same origin (DNS rebinding), so that a browser on this machine
+// would let it read health and metrics. An IP address as the host is no name that anybody could point here;
+// without a host it is no browser. The host of a request that another node has handed on is that node's,
+// which has judged it.
 func requireKnownHost(known func(name string) bool, fail endpoint.FailFunc) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -138,7 +139,8 @@ func requireKnownHost(known func(name string) bool, fail endpoint.FailFunc) func
 	}
 }
 
-// hostOf returns the name or the address of the header Host, in lower case, without a port, brackets and the dot of an absolute name.
+// hostOf returns the name or the address of the header Host, in lower case, without a port, brackets and the
+// dot of an absolute name.
 func hostOf(header string) string {
 	name := header
 	if host, _, err := net.SplitHostPort(header); err == nil {
@@ -148,8 +150,8 @@ func hostOf(header string) string {
 	return strings.ToLower(strings.TrimSuffix(name, "."))
 }
 
-// requireToken refuses requests without an operations token. It limits failures by network, never other requests: scripts
-// and an attacker may be on the same machine.
+// requireToken refuses requests without an operations token. It limits failures by network, never other
+// requests: scripts and an attacker may be on the same machine.
 func (s Operations) requireToken(fail endpoint.FailFunc) func(http.Handler) http.Handler {
 	failures, refused := s.Limiters.operators, s.Traffic.limited.WithLabelValues("operations")
 	unauthorized := endpoint.Refuse("unauthorized", "the header Authorization must be Bearer and the operations token", 0)
@@ -320,11 +322,12 @@ const (
 	ReloadFailed     = "reload_failed"
 )
 
-// RefuseReload returns the error of a reload that was refused. But for PartlyEnded, whose error says what was ended, it has changed
-// nothing.
+// RefuseReload returns the error of a reload that was refused. But for PartlyEnded, whose error says what was
+// ended, it has changed nothing.
 func RefuseReload(reason string, err error) error { return endpoint.Refuse(reason, err.Error(), 0) }
 
-// reloadEndpoint reads the configuration again. It may take longer than other requests: it waits for lanes and the store.
+// reloadEndpoint reads the configuration again. It may take longer than other requests: it waits for lanes
+// and the store.
 func (s Operations) reloadEndpoint() endpoint.Endpoint {
 	return endpoint.Handle("POST", "/", http.StatusOK, "Read the configuration again",
 		func(in *endpoint.Input) bool {

@@ -15,9 +15,9 @@ import (
 	"rangegate/api/screens"
 )
 
-// The maximum number of pages of records at a time. A page has endpoint.PageBytes at most. A client that does not read its
-// page keeps the room for it until endpoint closes the connection. A range has one page read and encoded at a time, which
-// takes one processor: the other ones are left to the other ranges.
+// The maximum number of pages of records at a time. A page has endpoint.PageBytes at most. A client that does
+// not read its page keeps the room for it until endpoint closes the connection. A range has one page read and
+// encoded at a time, which takes one processor: the other ones are left to the other ranges.
 const (
 	maxPages      = 32          // of all ranges
 	maxRangePages = 8           // of one range
@@ -43,8 +43,8 @@ func newPages(s Settings) *pages {
 	return p
 }
 
-// reserve waits for the room of a page, and refuses the request with `overloaded` when there is none within pageWait. Then it
-// waits for the page's turn, until ctx ends.
+// reserve waits for the room of a page, and refuses the request with `overloaded` when there is none within
+// pageWait. Then it waits for the page's turn, until ctx ends.
 func (p *pages) reserve(ctx context.Context) (endpoint.PageRoom, error) {
 	limited, cancel := context.WithTimeout(ctx, pageWait)
 	defer cancel()

@@ -31,7 +31,8 @@ func asOf(t *testing.T, id uuid.UUID) context.Context {
 	return ctx
 }
 
-// Clients that do not read their pages keep their range from reading more of them, for a moment each, and no other range.
+// Clients that do not read their pages keep their range from reading more of them, for a moment each, and no
+// other range.
 func TestPagesThatNobodyReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		registry := prometheus.NewRegistry()
@@ -61,7 +62,8 @@ func TestPagesThatNobodyReads(t *testing.T) {
 	})
 }
 
-// However many pages of a range are asked for, one is read and encoded at a time. The others wait as long as their requests may.
+// However many pages of a range are asked for, one is read and encoded at a time. The others wait as long as
+// their requests may.
 func TestPagesOfARangeAreReadOneAtATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		id := uuid.New()

@@ -10,16 +10,17 @@ import (
 	"rangegate/api/request"
 )
 
-// Proxies are the networks of the trusted proxies in front of the gateway. Forwarding headers of other peers are ignored.
+// Proxies are the networks of the trusted proxies in front of the gateway. Forwarding headers of other peers
+// are ignored.
 //
-// X-Forwarded-For lists the addresses on the request's path; each proxy appends the address of its own peer. So it is read
-// from the right, past trusted proxies. The first other address is the client, and everything to the left of it is unverified.
-// X-Forwarded-Proto tells whether the client used TLS. Forwarded (RFC 7239) is not read: a proxy that only knows the other
-// header passes it on as the client wrote it.
+// X-Forwarded-For lists the addresses on the request's path; each proxy appends the address of its own peer.
+// So it is read from the right, past trusted proxies. The first other address is the client, and everything
+// to the left of it is unverified. X-Forwarded-Proto tells whether the client used TLS. Forwarded (RFC 7239)
+// is not read: a proxy that only knows the other header passes it on as the client wrote it.
 type Proxies []netip.Prefix
 
-// IdentifyClient sets RemoteAddr to the address of the request's client, with port 0 if a proxy reported it. Of a request that another
-// node has handed on that node has said it.
+// IdentifyClient sets RemoteAddr to the address of the request's client, with port 0 if a proxy reported it.
+// Of a request that another node has handed on that node has said it.
 func (p Proxies) IdentifyClient(next http.Handler) http.Handler {
 	if len(p) == 0 {
 		return next
@@ -64,8 +65,8 @@ func (p Proxies) client(peer netip.Addr, lines []string) netip.Addr {
 	return client
 }
 
-// parseHop parses an address as proxies write it: bare, in brackets, or with the port. It drops the zone of an IPv6 address, which
-// means nothing on another machine and may be of any length.
+// parseHop parses an address as proxies write it: bare, in brackets, or with the port. It drops the zone of
+// an IPv6 address, which means nothing on another machine and may be of any length.
 func parseHop(hop string) (netip.Addr, bool) {
 	if withPort, err := netip.ParseAddrPort(hop); err == nil {
 		return withPort.Addr().Unmap().WithZone(""), true

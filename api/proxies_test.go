@@ -16,7 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// identify returns the client's address and whether it uses TLS, as the API identifies them in a request from that peer.
+// identify returns the client's address and whether it uses TLS, as the API identifies them in a request from
+// that peer.
 func identify(proxies Proxies, peer string, headers ...string) (client string, secure bool) {
 	var log bytes.Buffer
 	s := settings(&fakeRange{status: 200})
@@ -42,7 +43,8 @@ func networks(prefixes ...string) (p Proxies) {
 	return p
 }
 
-// The header is read from the right, past trusted proxies: everything to the left of the first other address is unverified.
+// The header is read from the right, past trusted proxies: everything to the left of the first other address
+// is unverified.
 func TestTheClientOfARequest(t *testing.T) {
 	const forwardedFor = "X-Forwarded-For"
 	for name, c := range map[string]struct {
@@ -172,8 +174,8 @@ func TestBehindAProxyAClientCannotForgeItsAddress(t *testing.T) {
 	}
 }
 
-// Staff sign in through the proxy: their cookies are for TLS only, and requests of other sites are refused, also those of old
-// browsers, which only send the origin.
+// Staff sign in through the proxy: their cookies are for TLS only, and requests of other sites are refused,
+// also those of old browsers, which only send the origin.
 func TestTheControlScreenBehindAProxy(t *testing.T) {
 	s := settings(&fakeRange{status: 200})
 	s.Proxies = networks("127.0.0.1/32")

@@ -34,7 +34,8 @@ const timeout = 5 * time.Second
 // Settings is what the API is configured with.
 type Settings struct {
 	Credentials Credentials
-	// Range returns the running range with that id, or the reason why there is none: lanes.ErrStarting, lanes.ErrNotOwner.
+	// Range returns the running range with that id, or the reason why there is none: lanes.ErrStarting,
+	// lanes.ErrNotOwner.
 	Range func(id uuid.UUID) (v2.Range, error)
 	// Playground adds the paths of the simulation, which needs the two functions below.
 	Playground bool
@@ -130,8 +131,8 @@ func New(s Settings) http.Handler {
 	return r
 }
 
-// ofToken is the destination of a POS's request behind authenticate. Simulated events and purchases wait for the integrator, and whoever
-// reads events may wait for the next one.
+// ofToken is the destination of a POS's request behind authenticate. Simulated events and purchases wait for
+// the integrator, and whoever reads events may wait for the next one.
 func ofToken(r *http.Request) (uuid.UUID, routing.Way) {
 	way := routing.Request
 	switch path := r.URL.Path; {
@@ -166,7 +167,8 @@ func boundTarget(fail endpoint.FailFunc) func(http.Handler) http.Handler {
 	}
 }
 
-// mountScreens puts the screens on the router, without the limits on a POS: a ceasefire is never refused as one request too many.
+// mountScreens puts the screens on the router, without the limits on a POS: a ceasefire is never refused as
+// one request too many.
 func (s Settings) mountScreens(r chi.Router, p *pages) {
 	t := s.Traffic
 	a := &endpoint.API{

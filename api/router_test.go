@@ -11,8 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// public are the routes without a credential, on either address: health, metrics, the API reference, the start page, the sign-in page with
-// the names of the ranges and whether a ceasefire is in force, and the files of pages. The page that /actors serves to browsers is public too, see TestThePageOfTheActorsContainsNoData.
+// public are the routes without a credential, on either address: health, metrics, the API reference, the
+// start page, the sign-in page with the names of the ranges and whether a ceasefire is in force, and the
+// files of pages. The page that /actors serves to browsers is public too, see
+// TestThePageOfTheActorsContainsNoData.
 var public = []string{
 	"/livez", "/readyz", "/metrics",
 	"/docs/*", "/docs/lane-link.schema.json", "/api/v1/pos/openapi.json", "/api/v2/pos/openapi.json", "/api/v2/pos/openapi-3.0.json", "/api/v2/pos/products.openapi.json",

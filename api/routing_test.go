@@ -76,8 +76,8 @@ func newNodes(t *testing.T, configure func(*Settings)) (entry, owner *gatewayNod
 // everywhere are the routes with a credential that each node serves itself: what concerns the process, not a range.
 var everywhere = []string{"/debug/pprof", "/reload", "/log-level", "/actors", "/nodes"}
 
-// Every route of both addresses is either served by every node, because it concerns no range, or by the owner of the range. The
-// test finds new routes by itself.
+// Every route of both addresses is either served by every node, because it concerns no range, or by the owner
+// of the range. The test finds new routes by itself.
 func TestEveryRouteIsServedEverywhereOrByTheOwner(t *testing.T) {
 	entry, owner := newNodes(t, func(*Settings) {})
 	handedOn, local := 0, 0
@@ -131,8 +131,8 @@ func TestEventsOfARangeOfAnotherNode(t *testing.T) {
 	}
 }
 
-// What a range answers, a refusal too, has the epoch of the range that has answered, through whichever node it comes. What it has not answered
-// has none.
+// What a range answers, a refusal too, has the epoch of the range that has answered, through whichever node
+// it comes. What it has not answered has none.
 func TestAnAnswerOfARangeHasItsEpoch(t *testing.T) {
 	refusing := &fakeRange{err: lanes.ErrLaneOccupied}
 	entry, owner := newNodes(t, func(s *Settings) {
@@ -204,8 +204,8 @@ func TestLimitsAreTheOwners(t *testing.T) {
 	require.InDelta(t, 6, admitted, 1)
 }
 
-// Wrong PINs and wrong keys are counted by the owner, for the network of the client: of five in a minute none is gained by another
-// entry.
+// Wrong PINs and wrong keys are counted by the owner, for the network of the client: of five in a minute none
+// is gained by another entry.
 func TestWrongPINsAndKeysAreCountedByTheOwner(t *testing.T) {
 	entry, owner := newNodes(t, func(*Settings) {})
 	attempt := func(n *gatewayNode, client int, method, path, body string) int {
@@ -237,7 +237,8 @@ func TestWrongPINsAndKeysAreCountedByTheOwner(t *testing.T) {
 	}
 }
 
-// A sign-in is handed on by the very key that its endpoint reads: no other spelling compares a PIN where nobody counts it.
+// A sign-in is handed on by the very key that its endpoint reads: no other spelling compares a PIN where
+// nobody counts it.
 func TestASignInNamesItsRangeInOneWay(t *testing.T) {
 	entry, owner := newNodes(t, func(*Settings) {})
 	for body, want := range map[string]int{

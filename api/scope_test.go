@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A token that may only read gets 403 for everything else, whatever the path, and its holder is no failed authentication.
+// A token that may only read gets 403 for everything else, whatever the path, and its holder is no failed
+// authentication.
 func TestATokenThatMayOnlyRead(t *testing.T) {
 	s := settings(&fakeRange{status: 200})
 	s.Limits = Limits{FailuresPerMinute: 1}

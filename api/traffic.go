@@ -62,8 +62,8 @@ func NewTraffic(registry prometheus.Registerer) *Traffic {
 	return t
 }
 
-// count counts every request that this node answers and observes its duration. The duration of a stream is no measure of the gateway's
-// speed.
+// count counts every request that this node answers and observes its duration. The duration of a stream is no
+// measure of the gateway's speed.
 func (t *Traffic) count(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		i, recorder := request.Of(r.Context()), endpoint.Recorder(w, r)

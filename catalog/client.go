@@ -43,8 +43,9 @@ func New(s Settings) *Client {
 	return &Client{settings: s, http: http.Client{Transport: s.Transport, CheckRedirect: checkRedirect}}
 }
 
-// Fetch returns the products of one type for the session's customer, in the integrator's order. An empty session is none.
-// The list is not nil without an error. The error is a *Failed, which Fetch logs, or context.Canceled when ctx was.
+// Fetch returns the products of one type for the session's customer, in the integrator's order. An empty
+// session is none. The list is not nil without an error. The error is a *Failed, which Fetch logs, or
+// context.Canceled when ctx was.
 func (c *Client) Fetch(ctx context.Context, t Type, session string) (products []Product, err error) {
 	started := time.Now()
 	defer func() {
@@ -91,8 +92,8 @@ func (c *Client) All(ctx context.Context, session string) (Catalogue, error) {
 	return all, nil
 }
 
-// Failed is the error of a request: the products API cannot be reached, or its answer is invalid. It contains neither the
-// query of an address nor a user or password.
+// Failed is the error of a request: the products API cannot be reached, or its answer is invalid. It contains
+// neither the query of an address nor a user or password.
 type Failed struct {
 	Type    Type
 	Reason  string // a clause about the products API, for developers of a POS
@@ -233,7 +234,8 @@ func (c *Client) request(ctx context.Context, t Type, session string) (*http.Req
 	return request, nil
 }
 
-// checkRedirect allows redirects on the same host: the same scheme, name and port, or from http to https of the same name.
+// checkRedirect allows redirects on the same host: the same scheme, name and port, or from http to https of
+// the same name.
 func checkRedirect(next *http.Request, before []*http.Request) error {
 	from, to := before[len(before)-1].URL, next.URL
 	if len(before) > maxRedirects {

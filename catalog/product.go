@@ -83,8 +83,8 @@ func (c *Catalogue) list(t Type) *[]Product {
 	}
 }
 
-// Refusal returns why this quantity cannot be bought, in words for the customer, or "". The valid quantities are min_qty,
-// min_qty + increment_by and so on, up to and with max_qty.
+// Refusal returns why this quantity cannot be bought, in words for the customer, or "". The valid quantities
+// are min_qty, min_qty + increment_by and so on, up to and with max_qty.
 func (p Product) Refusal(qty int) string {
 	switch {
 	case qty < p.MinQty:

@@ -77,8 +77,8 @@ const (
 	maxPriceWritten = 400 // characters; any float64 of money is shorter
 )
 
-// reading is a parsed element of the array. Keys are case-sensitive; the last one of two equal keys counts; null counts as
-// missing. The methods named after a type read one key, and note the problem with it.
+// reading is a parsed element of the array. Keys are case-sensitive; the last one of two equal keys counts;
+// null counts as missing. The methods named after a type read one key, and note the problem with it.
 type reading struct {
 	keys      map[string]json.RawMessage
 	product   Product
@@ -137,8 +137,8 @@ func (r *reading) text(name string) (text string) {
 	return text
 }
 
-// integer returns an integer of at least 1, as JSON Schema has it: 8.0 is one, and "8" is none. Beyond 2^53 the numbers of JSON are
-// not interoperable (RFC 8259).
+// integer returns an integer of at least 1, as JSON Schema has it: 8.0 is one, and "8" is none. Beyond 2^53
+// the numbers of JSON are not interoperable (RFC 8259).
 func (r *reading) integer(name string) int {
 	n, err := strconv.ParseFloat(string(r.keys[name]), 64)
 	switch {
@@ -200,7 +200,8 @@ func idProblem(t Type, id string) string {
 	return ""
 }
 
-// parsePrice returns a JSON number as a price, or the problem with it. It does not expand an exponent, which may be huge.
+// parsePrice returns a JSON number as a price, or the problem with it. It does not expand an exponent, which
+// may be huge.
 func parsePrice(written string) (price json.Number, problem string) {
 	const bounds = "price must have at most 18 digits before the point"
 	if len(written) > maxPriceWritten {

@@ -98,7 +98,8 @@ func (c Config) Exposures() (all []Exposure) {
 	return all
 }
 
-// Exposed reports whether whoever is on the network of the Redis can read it or take its place. In production that needs Insecure.
+// Exposed reports whether whoever is on the network of the Redis can read it or take its place. In production
+// that needs Insecure.
 func (s Store) Exposed() bool { return s.Redis != "" && redisExposure(s.Redis.Reveal()) != "" }
 
 // plainOverNetwork reports whether the address is served without TLS to other machines.

@@ -98,15 +98,17 @@ type TLS struct {
 type Operations struct {
 	Address string `yaml:"address"` // host:port, default 127.0.0.1:9090
 	TLS     TLS    `yaml:"tls,omitempty"`
-	// Token and Tokens are for writes and profiles; without any these are off. Acts are recorded by a token's name. That of
-	// Token is OperatorName.
+	// Token and Tokens are for writes and profiles; without any these are off. Acts are recorded by a token's
+	// name. That of Token is OperatorName.
 	Token  Secret            `yaml:"token,omitempty"`
 	Tokens []OperationsToken `yaml:"tokens,omitempty"`
-	// Hosts are further host names that clients call the address by, beside that of Address, those of the certificate and localhost.
+	// Hosts are further host names that clients call the address by, beside that of Address, those of the
+	// certificate and localhost.
 	Hosts []string `yaml:"hosts,omitempty"`
 }
 
-// OperationsToken is a named token of the operations address: in production a text of 128 bits or more, or sha256:<64 hex>.
+// OperationsToken is a named token of the operations address: in production a text of 128 bits or more, or
+// sha256:<64 hex>.
 type OperationsToken struct {
 	Name  string `yaml:"name"`
 	Token Secret `yaml:"token"`
@@ -157,7 +159,8 @@ const (
 type Store struct {
 	SQLite string `yaml:"sqlite,omitempty"` // path of the file; default data/rangegate.db when Redis is empty too
 	Redis  Secret `yaml:"redis,omitempty"`  // redis:// or rediss:// url (redisOptions); a Secret, as it may carry passwords
-	// Insecure accepts in production a Redis on another host that whoever is on its network can read or take the place of.
+	// Insecure accepts in production a Redis on another host that whoever is on its network can read or take
+	// the place of.
 	Insecure  bool      `yaml:"insecure,omitempty"`
 	Retention Retention `yaml:"retention"`
 }
@@ -170,15 +173,16 @@ type Retention struct {
 	Cap     int           `yaml:"cap"`     // records per range, of any age; default 1,000,000
 }
 
-// Nodes makes this process one of several that share the ranges of one Redis. All of them may read the same file: Name and Address
-// can be set for each by its environment.
+// Nodes makes this process one of several that share the ranges of one Redis. All of them may read the same
+// file: Name and Address can be set for each by its environment.
 type Nodes struct {
 	Name    string `yaml:"name"`    // of this node, no other's; default the machine's host name
 	Address string `yaml:"address"` // host:port that the node listens on for the other nodes; needed
 	// Advertise is the host:port at which the others reach Address, where that is not the same.
 	Advertise string   `yaml:"advertise,omitempty"`
 	TLS       NodesTLS `yaml:"tls,omitempty"`
-	// TTL is how long a node that is not heard of any more keeps its ranges from the others. Default 5s, at least MinNodesTTL.
+	// TTL is how long a node that is not heard of any more keeps its ranges from the others. Default 5s, at
+	// least MinNodesTTL.
 	TTL time.Duration `yaml:"ttl"`
 }
 
@@ -190,11 +194,12 @@ type NodesTLS struct {
 	CA          string `yaml:"ca,omitempty"`
 }
 
-// MinNodesTTL is the least TTL: a node renews five times in it, and a pause of the runtime or of Redis must not cost a lease.
+// MinNodesTTL is the least TTL: a node renews five times in it, and a pause of the runtime or of Redis must
+// not cost a lease.
 const MinNodesTTL = time.Second
 
-// AdvertisedAddress is the host:port at which the other nodes reach this one. listening is the address that it has bound for
-// Address, where the port may have been chosen by the system.
+// AdvertisedAddress is the host:port at which the other nodes reach this one. listening is the address that
+// it has bound for Address, where the port may have been chosen by the system.
 func (n Nodes) AdvertisedAddress(listening string) string {
 	if n.Advertise != "" {
 		return n.Advertise
@@ -232,14 +237,17 @@ type Range struct {
 	Bays             []Bay   `yaml:"bays"`   // at least one
 	Lanes            []Lane  `yaml:"lanes"`  // at least one, in display order
 
-	// InsecureLinks permits links in production that lack TLS or a key: with the websocket driver wss, link_tls or a key.
+	// InsecureLinks permits links in production that lack TLS or a key: with the websocket driver wss,
+	// link_tls or a key.
 	InsecureLinks bool `yaml:"insecure_links,omitempty"`
 }
 
-// RangeToken is what a POS of the range has: a UUID or sha256:<64 hex>. In the file it is that text alone, or a section.
+// RangeToken is what a POS of the range has: a UUID or sha256:<64 hex>. In the file it is that text alone, or
+// a section.
 type RangeToken struct {
 	Token Secret `yaml:"token"`
-	// Name is by which what its holder does is recorded: in the range no other token's nor a person's. Without one it is not recorded.
+	// Name is by which what its holder does is recorded: in the range no other token's nor a person's.
+	// Without one it is not recorded.
 	Name  string `yaml:"name,omitempty"`
 	Scope Scope  `yaml:"scope"` // default sell
 }
@@ -280,7 +288,8 @@ type LinkTLS struct {
 
 // Webhook configures where and how an integrator receives events.
 type Webhook struct {
-	// Name tells the range's webhooks apart in the event log, where it stays, in logs and in metrics. Of one in Webhooks the default is the host in URL.
+	// Name tells the range's webhooks apart in the event log, where it stays, in logs and in metrics. Of one
+	// in Webhooks the default is the host in URL.
 	Name        string        `yaml:"name,omitempty"`
 	URL         string        `yaml:"url"`                 // https; http in the playground
 	Secrets     []Secret      `yaml:"secrets,omitempty"`   // whsec_<base64>, at most two; two during rotation
@@ -290,8 +299,8 @@ type Webhook struct {
 	Concurrency int           `yaml:"concurrency"`         // attempts at a time, default 16; purchases have slots of their own
 	Queue       int           `yaml:"queue"`               // events that may wait, default 10,000; above it the oldest are dropped
 	Retry       *Retry        `yaml:"retry,omitempty"`     // nil: each event is attempted once
-	// AllowPrivate permits loopback, private, link-local and multicast addresses of the URL in production. No redirect is
-	// followed, so it opens nothing else.
+	// AllowPrivate permits loopback, private, link-local and multicast addresses of the URL in production. No
+	// redirect is followed, so it opens nothing else.
 	AllowPrivate bool `yaml:"allow_private,omitempty"`
 }
 
@@ -300,7 +309,8 @@ type Retry struct {
 	For time.Duration `yaml:"for"` // from the first attempt on, default 24h; at least MinRetryFor, at most the events' retention
 }
 
-// MinRetryFor is the least For: for a minute an event keeps its order, and that a receiver is away for less is what retries are for.
+// MinRetryFor is the least For: for a minute an event keeps its order, and that a receiver is away for less
+// is what retries are for.
 const MinRetryFor = time.Minute
 
 // Products configures the integrator's products API.
@@ -308,8 +318,8 @@ type Products struct {
 	URL     string        `yaml:"url"`     // https; http in the playground; without the /products at its end
 	Timeout time.Duration `yaml:"timeout"` // of one request, default 5s
 
-	// AllowPrivate permits a private address of the URL in production: for its scheme, host and port alone, of products and
-	// pictures alike.
+	// AllowPrivate permits a private address of the URL in production: for its scheme, host and port alone,
+	// of products and pictures alike.
 	AllowPrivate bool `yaml:"allow_private,omitempty"`
 }
 

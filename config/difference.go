@@ -132,8 +132,9 @@ func changedKeys(before, after reflect.Value, p path) (keys []string) {
 	return keys
 }
 
-// RangesDigest tells the ranges of one configuration from those of another: nodes with the same digest serve every range in the
-// same way. It is to be taken after ForgetTokens, as that changes it, and tells nobody a secret.
+// RangesDigest tells the ranges of one configuration from those of another: nodes with the same digest serve
+// every range in the same way. It is to be taken after ForgetTokens, as that changes it, and tells nobody a
+// secret.
 func (c Config) RangesDigest() string {
 	sum := sha256.New()
 	writeCanonical(sum, reflect.ValueOf(c.Ranges))

@@ -175,8 +175,8 @@ func (d *document) done() bool { return d.values > maxValues || d.found.full() }
 // showable matches a key that a fault may show: a secret may stand in a key's place, as in {token:2222…}.
 var showable = regexp.MustCompile(`^[A-Za-z_-]{1,24}$`)
 
-// unknown adds the fault of a key that a section does not have. A key that may well be a secret, as in [2222…: x], is shown only if it
-// is nearly a known one.
+// unknown adds the fault of a key that a section does not have. A key that may well be a secret, as in
+// [2222…: x], is shown only if it is nearly a known one.
 func (d *document) unknown(key *yaml.Node, among []setting, p path, mayBeSecret bool) {
 	var keys []string
 	for _, s := range among {
@@ -233,8 +233,8 @@ var (
 	unknownAnchor = regexp.MustCompile(`^yaml: unknown anchor '(.*)' referenced$`)
 )
 
-// malformed returns yaml's error as a fault with its line. It replaces the one message that quotes the file: *name is an
-// alias in YAML, and may be a secret without its quotes.
+// malformed returns yaml's error as a fault with its line. It replaces the one message that quotes the file:
+// *name is an alias in YAML, and may be a secret without its quotes.
 func malformed(err error, data []byte) error {
 	text := err.Error()
 	if m := unknownAnchor.FindStringSubmatch(text); m != nil {

@@ -12,8 +12,8 @@ import (
 	"unicode/utf8"
 )
 
-// Every setting that holds a secret has a second key beside it, with this ending, that names a file with the secret: the
-// configuration and its backups then hold none. The file of a list holds one secret a line.
+// Every setting that holds a secret has a second key beside it, with this ending, that names a file with the
+// secret: the configuration and its backups then hold none. The file of a list holds one secret a line.
 const fileEnding = "_file"
 
 // credentialsVariable is set by systemd for a unit with LoadCredential=. A relative path is a file of this folder.
@@ -58,8 +58,8 @@ func newSecretFiles(environ []string) *secretFiles {
 	return files
 }
 
-// set reads the file at the path into a Secret or a list of them. The problem quotes neither the path nor the content: a
-// secret may stand in the place of the path.
+// set reads the file at the path into a Secret or a list of them. The problem quotes neither the path nor the
+// content: a secret may stand in the place of the path.
 func (f *secretFiles) set(target reflect.Value, path string) (problem string) {
 	content, found := f.contents[path]
 	if !found {

@@ -29,8 +29,8 @@ func Load(path string, environ []string) (Config, error) {
 	return Parse(data, environ)
 }
 
-// Parse is Load for a configuration in memory; the files of its secrets are read. The error joins every [Fault], in the order file, environment, rules; text that is
-// not YAML is the only fault of its file.
+// Parse is Load for a configuration in memory; the files of its secrets are read. The error joins every
+// [Fault], in the order file, environment, rules; text that is not YAML is the only fault of its file.
 func Parse(data []byte, environ []string) (Config, error) {
 	if len(data) > maxBytes {
 		return Config{}, Fault{Problem: fmt.Sprintf("larger than %d MiB", maxBytes>>20)}

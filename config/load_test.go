@@ -324,8 +324,8 @@ func TestEachJoinedFaultCanBeUnwrapped(t *testing.T) {
 	assert.EqualError(t, err, "ranges[0].name: missing\nranges[0].lanes[1].name: missing")
 }
 
-// A token is a text, or a section with a name and a scope; both forms may stand in one list, and in the environment. A token is printed
-// as it was given.
+// A token is a text, or a section with a name and a scope; both forms may stand in one list, and in the
+// environment. A token is printed as it was given.
 func TestTokensWithNamesAndScopes(t *testing.T) {
 	const a, b, c, d = Secret("22222222-2222-4222-8222-22222222222a"), Secret("22222222-2222-4222-8222-22222222222b"),
 		Secret("22222222-2222-4222-8222-22222222222c"), Secret("22222222-2222-4222-8222-22222222222d")

@@ -32,10 +32,10 @@ const (
 // PlaygroundSecret signs the events for the demo integrator.
 const PlaygroundSecret = "whsec_cmFuZ2VnYXRlIHBsYXlncm91bmQ6IG5vIHNlY3JldCBhdCBhbGw="
 
-// Playground returns the configuration of a demo range with simulated lanes, which needs no file. The store is
-// dataDir/rangegate.db, address is the API's, integrator the URL of the demo integrator. The ids do not depend on the
-// number of lanes: lane 7 is always 44444444-4444-4444-8444-000000000007. The configuration is valid for one lane or more
-// and an address of host:port.
+// Playground returns the configuration of a demo range with simulated lanes, which needs no file. The store
+// is dataDir/rangegate.db, address is the API's, integrator the URL of the demo integrator. The ids do not
+// depend on the number of lanes: lane 7 is always 44444444-4444-4444-8444-000000000007. The configuration is
+// valid for one lane or more and an address of host:port.
 func Playground(lanes int, dataDir, address, integrator string) Config {
 	demo := Range{
 		ID:         uuid.MustParse(demoRange),

@@ -29,12 +29,13 @@ func (s setting) fileKey() string {
 	return s.key + fileEnding
 }
 
-// variables holds the way to every scalar by the name of its environment variable, without the prefix and with # for each
-// index of a list: RANGES_#_LANES_#_LINK_KEY. Whole names are looked up, as keys contain underscores too.
+// variables holds the way to every scalar by the name of its environment variable, without the prefix and
+// with # for each index of a list: RANGES_#_LANES_#_LINK_KEY. Whole names are looked up, as keys contain
+// underscores too.
 var variables = map[string][]step{}
 
-// fileVariables holds the way to every secret, and to every list of secrets, by the name of the variable that names its file:
-// RANGES_#_TOKENS_FILE.
+// fileVariables holds the way to every secret, and to every list of secrets, by the name of the variable that
+// names its file: RANGES_#_TOKENS_FILE.
 var fileVariables = map[string][]step{}
 
 // step leads from a value to one inside it: the index of a struct's field, or eachItem for an item of a list.
@@ -98,8 +99,9 @@ const (
 	wantsLimit    = "must be 0 (no limit) or more"
 )
 
-// setScalar parses the text of a setting into the target: a string, a bool, an int, a time.Duration or a uuid.UUID. Durations
-// and numbers must be more than 0, as a 0 in the structs means that the setting was left out. Only a Limit may be 0.
+// setScalar parses the text of a setting into the target: a string, a bool, an int, a time.Duration or a
+// uuid.UUID. Durations and numbers must be more than 0, as a 0 in the structs means that the setting was left
+// out. Only a Limit may be 0.
 func setScalar(target reflect.Value, text string) (problem string) {
 	switch target.Type() {
 	case idKind:

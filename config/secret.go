@@ -14,8 +14,8 @@ import (
 // mask is printed instead of a secret.
 const mask = "***"
 
-// Secret is a text that fmt with any verb, JSON, YAML and text encoders print as ***. An empty one prints as nothing, so
-// that a reader sees that it is not set.
+// Secret is a text that fmt with any verb, JSON, YAML and text encoders print as ***. An empty one prints as
+// nothing, so that a reader sees that it is not set.
 type Secret string
 
 // Reveal returns the value.
@@ -68,8 +68,8 @@ func TokenDigest(token Secret) (digest Digest, problem string) {
 	return sha256.Sum256([]byte(id.String())), ""
 }
 
-// OperationsDigest returns the digest of a token of the operations address: of sha256:<64 hex> those bytes, of any other text
-// the digest of it as it is. The problem is empty, or says why it is no token.
+// OperationsDigest returns the digest of a token of the operations address: of sha256:<64 hex> those bytes,
+// of any other text the digest of it as it is. The problem is empty, or says why it is no token.
 func OperationsDigest(token Secret) (digest Digest, problem string) {
 	switch {
 	case token == "":
@@ -84,8 +84,8 @@ func OperationsDigest(token Secret) (digest Digest, problem string) {
 	return sha256.Sum256([]byte(token.Reveal())), ""
 }
 
-// The least that a token of the operations address may have to be guessed, and the least different characters in it: of a
-// random one of 128 bits hardly ever fewer.
+// The least that a token of the operations address may have to be guessed, and the least different characters
+// in it: of a random one of 128 bits hardly ever fewer.
 const (
 	minTokenBits       = 128
 	minTokenCharacters = 8

@@ -28,8 +28,8 @@ type inspection struct {
 	operators  map[string]path // names of operations tokens
 }
 
-// validate checks the rules of a complete configuration. The settings themselves have been read: a number or a duration is
-// more than 0.
+// validate checks the rules of a complete configuration. The settings themselves have been read: a number or
+// a duration is more than 0.
 func (c *Config) validate(found *faults) {
 	in := inspection{
 		found:      found,
@@ -98,7 +98,8 @@ func (in *inspection) expect(p path, problem string) {
 	}
 }
 
-// unique notes the place of a value. It adds a fault when there is a problem, or when another place has the value already.
+// unique notes the place of a value. It adds a fault when there is a problem, or when another place has the
+// value already.
 func unique[V comparable](in *inspection, taken map[V]path, value V, p path, problem, duplicate string) {
 	first, found := taken[value]
 	switch {
@@ -111,8 +112,8 @@ func unique[V comparable](in *inspection, taken map[V]path, value V, p path, pro
 	}
 }
 
-// claim checks the id and the name at the path. It notes the id in all of the maps, or adds a fault when one of them has it
-// already.
+// claim checks the id and the name at the path. It notes the id in all of the maps, or adds a fault when one
+// of them has it already.
 func (in *inspection) claim(id uuid.UUID, name string, p path, taken ...map[uuid.UUID]path) {
 	in.expect(p.key("name"), nameProblem(name))
 	if id == uuid.Nil {
@@ -375,8 +376,8 @@ func (in *inspection) screenKeyProblem(key string) string {
 	return ""
 }
 
-// linkKey checks the key of a lane's link. In production nobody can guess it, and each lane has its own: who has one lane's key
-// speaks for no other.
+// linkKey checks the key of a lane's link. In production nobody can guess it, and each lane has its own: who
+// has one lane's key speaks for no other.
 func (in *inspection) linkKey(key Secret, p path) {
 	problem := LinkKeyProblem(key)
 	if problem == "" && key != "" && in.production {
@@ -406,7 +407,8 @@ func (in *inspection) link(l Link, p path) {
 	}
 }
 
-// MinLinkKey is the number of characters of a lane's key: 128 random bits are 22 characters of base64, and 32 of hexadecimal.
+// MinLinkKey is the number of characters of a lane's key: 128 random bits are 22 characters of base64, and 32
+// of hexadecimal.
 const MinLinkKey = 22
 
 // LinkKeyProblem returns what is wrong with a lane's key, or "". No key is none.
@@ -438,8 +440,9 @@ func (in *inspection) secureLinks(r *Range, p path) {
 		"missing; wants ca or fingerprint"+otherwise)
 }
 
-// InsecureLanes returns the lanes of the range whose link can be taken over from its network, as it lacks a key or TLS that
-// somebody checks: wss and link_tls where the gateway dials, TLS at the controllers' address where the controller does.
+// InsecureLanes returns the lanes of the range whose link can be taken over from its network, as it lacks a
+// key or TLS that somebody checks: wss and link_tls where the gateway dials, TLS at the controllers' address
+// where the controller does.
 func (c Config) InsecureLanes(r Range) (insecure []Lane) {
 	for _, l := range r.Lanes {
 		var encrypted bool

@@ -70,8 +70,9 @@ func reachable(u *url.URL) bool {
 	return u.Hostname() != ""
 }
 
-// public reports whether host:port may be reachable from public networks: every host is, except localhost and IP addresses
-// that are loopback, private, unique local or link-local. listenProblem reports what is no host:port.
+// public reports whether host:port may be reachable from public networks: every host is, except localhost and
+// IP addresses that are loopback, private, unique local or link-local. listenProblem reports what is no
+// host:port.
 func public(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil || strings.EqualFold(host, "localhost") {
@@ -151,8 +152,8 @@ func (in *inspection) tls(t TLS, p path) {
 	in.require(p.key("key"), t.Key != "" || t.Certificate == "", "missing; tls wants certificate and key")
 }
 
-// controllers checks the address that controllers dial. In production nobody on its network may read what crosses it, unless
-// every range whose controllers dial accepts that.
+// controllers checks the address that controllers dial. In production nobody on its network may read what
+// crosses it, unless every range whose controllers dial accepts that.
 func (in *inspection) controllers(c *Config) {
 	dialled := *c.Controllers
 	in.expect("controllers.address", listenProblem(dialled.Address))
@@ -229,8 +230,9 @@ var redisOptions = map[string]string{
 	"skip_verify": "as true or false, and rediss://",
 }
 
-// redisProblem checks the url of one server, of a cluster's nodes (addr), or of the Sentinels of a master (master_name).
-// It quotes nothing of the url except the names of known options, as the url may carry passwords.
+// redisProblem checks the url of one server, of a cluster's nodes (addr), or of the Sentinels of a master
+// (master_name). It quotes nothing of the url except the names of known options, as the url may carry
+// passwords.
 func redisProblem(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil || (u.Scheme != "redis" && u.Scheme != "rediss") || !reachable(u) || u.Fragment != "" {
@@ -265,8 +267,8 @@ func redisProblem(raw string) string {
 	return ""
 }
 
-// redisExposure says what a Redis on another host leaves open to whoever is on its network, and what mends it; "" if nothing. The url has
-// no problem. What crosses the wire has the secret of the sign-ins.
+// redisExposure says what a Redis on another host leaves open to whoever is on its network, and what mends
+// it; "" if nothing. The url has no problem. What crosses the wire has the secret of the sign-ins.
 func redisExposure(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil {
@@ -340,7 +342,8 @@ func (in *inspection) origins(origins []string, p path) {
 	}
 }
 
-// originProblem accepts what browsers send as the origin of a page: scheme, host, and a port that is not the scheme's own.
+// originProblem accepts what browsers send as the origin of a page: scheme, host, and a port that is not the
+// scheme's own.
 func originProblem(origin string, production bool) string {
 	u, err := url.Parse(origin)
 	switch {

@@ -15,8 +15,8 @@ func serving(t *testing.T, settings string) string {
 		"name: Lane 2,", "name: Lane 2, link: {driver: websocket, address: 'ws://h/2'},")
 }
 
-// Tokens, PINs and names cross a network only under TLS, the gateway's own or a proxy's, or where the operator accepts that they do not. The
-// operations token crosses a private network as it is.
+// Tokens, PINs and names cross a network only under TLS, the gateway's own or a proxy's, or where the
+// operator accepts that they do not. The operations token crosses a private network as it is.
 func TestPlainHTTPThatOtherMachinesReachIsRefusedInProduction(t *testing.T) {
 	const loopback, private, public = 0, 1, 2
 	for address, reach := range map[string]int{

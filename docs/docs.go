@@ -1,5 +1,5 @@
-// Package docs has the documents for whoever connects a POS or lane hardware to a gateway, as a gateway serves them: the guides, and the
-// kits of clients.
+// Package docs has the documents for whoever connects a POS or lane hardware to a gateway, as a gateway
+// serves them: the guides, and the kits of clients.
 package docs
 
 import "embed"

@@ -7,8 +7,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Act is something that staff did, or a POS whose token has a name, on record. Cursors ascend in the order of saving. It names no customer: those leave the
-// history after their own term.
+// Act is something that staff did, or a POS whose token has a name, on record. Cursors ascend in the order of
+// saving. It names no customer: those leave the history after their own term.
 type Act struct {
 	Cursor  uint64    `json:"cursor"`
 	At      time.Time `json:"at"`

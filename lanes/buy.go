@@ -70,8 +70,8 @@ func (cmd Buy) allowed(s Session, lane Lane) error {
 	return nil
 }
 
-// reportPurchase decides a purchase that the lane's controller reports. A refused one becomes the session's latest purchase too, so
-// that the customer is told why, unless another one is under way.
+// reportPurchase decides a purchase that the lane's controller reports. A refused one becomes the session's
+// latest purchase too, so that the customer is told why, unless another one is under way.
 func (c *Change) reportPurchase(cmd Buy, now Instant) {
 	err := cmd.decide(now, c)
 	if err == nil {

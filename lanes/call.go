@@ -4,15 +4,15 @@ import (
 	"time"
 )
 
-// HelpCall is a customer on the lane who asked for help and has not had it. Staff see it; so does the customer that they
-// are coming.
+// HelpCall is a customer on the lane who asked for help and has not had it. Staff see it; so does the
+// customer that they are coming.
 type HelpCall struct {
 	At     time.Time `json:"at"`
 	Coming bool      `json:"coming,omitempty"`
 }
 
-// CallHelp is the customer asking for help at the lane screen. With a session on the lane it is a fact about that. While
-// the call is up, asking again is the same call.
+// CallHelp is the customer asking for help at the lane screen. With a session on the lane it is a fact about
+// that. While the call is up, asking again is the same call.
 type CallHelp struct{}
 
 // Name implements Command.

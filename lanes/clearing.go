@@ -34,8 +34,8 @@ func (Cleared) decide(_ Instant, c *Change) error {
 	return nil
 }
 
-// reportCleared is the controller saying that the lane is clear. What it says of an earlier session, or of a time before the end of the
-// last one, is not about those who are to leave now.
+// reportCleared is the controller saying that the lane is clear. What it says of an earlier session, or of a
+// time before the end of the last one, is not about those who are to leave now.
 func (c *Change) reportCleared(r Report, now Instant) {
 	last := c.Lane.Uncleared
 	switch {

@@ -53,7 +53,8 @@ var (
 // ErrDue means that the session on the lane is due and has to expire first.
 var ErrDue = &Error{"internal", "the session on the lane is due"}
 
-// ErrElsewhere means that the session that a report is about is not on the lane; whether it is known has to be looked up.
+// ErrElsewhere means that the session that a report is about is not on the lane; whether it is known has to
+// be looked up.
 var ErrElsewhere = &Error{"internal", "whether the session is known has to be looked up"}
 
 // The failures of the gateway itself. What has happened to the lane is in each sentence.

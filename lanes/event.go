@@ -38,8 +38,9 @@ type Event struct {
 	Correlation *Correlation `json:"correlation,omitempty"`
 }
 
-// Logged is an event in the range's event log, with its delivery to a webhook. Of an event that goes to several webhooks the log has an entry
-// for each: the first one is the event's own, the others are Copies. Cursors ascend in the order of the facts being saved.
+// Logged is an event in the range's event log, with its delivery to a webhook. Of an event that goes to
+// several webhooks the log has an entry for each: the first one is the event's own, the others are Copies.
+// Cursors ascend in the order of the facts being saved.
 type Logged struct {
 	Cursor    uint64   `json:"cursor"`
 	Event     Event    `json:"event"`
@@ -47,11 +48,12 @@ type Logged struct {
 	Webhook   string   `json:"webhook,omitempty"` // its name; empty for the only one of a range
 	Copy      bool     `json:"copy,omitempty"`    // readers of the log have the event from another entry
 	Attempt   *Attempt `json:"attempt,omitempty"` // the newest; nil while there was none
-	// Again is true while the event waits to be sent once more, because somebody has asked for it. Earlier are the attempts before the
-	// newest, oldest first: the first one, and the last of the others.
+	// Again is true while the event waits to be sent once more, because somebody has asked for it. Earlier
+	// are the attempts before the newest, oldest first: the first one, and the last of the others.
 	Again   bool      `json:"again,omitempty"`
 	Earlier []Attempt `json:"earlier,omitempty"`
-	// Trace is the trace id of the request that it follows from, for the log: empty for what a timer or the hardware did.
+	// Trace is the trace id of the request that it follows from, for the log: empty for what a timer or the
+	// hardware did.
 	Trace string `json:"trace,omitempty"`
 }
 
@@ -70,22 +72,24 @@ type EventSelection struct {
 	Webhook      string // the deliveries to that one; empty: those that readers of the log see
 }
 
-// Redelivery is what came of such a request: how many events are sent again, and the cursor behind which the next request has to go on, of the log
-// with that LogID; 0 when all were looked at.
+// Redelivery is what came of such a request: how many events are sent again, and the cursor behind which the
+// next request has to go on, of the log with that LogID; 0 when all were looked at.
 type Redelivery struct {
 	Events int
 	Next   uint64
 	Log    uint64
 }
 
-// Redelivered reports whether an attempt to deliver the event was begun before the newest one, so that the receiver may have it.
+// Redelivered reports whether an attempt to deliver the event was begun before the newest one, so that the
+// receiver may have it.
 func (l Logged) Redelivered() bool {
 	return slices.ContainsFunc(l.Earlier, func(a Attempt) bool {
 		return !strings.HasPrefix(a.Error, NotSent) && !strings.HasPrefix(a.Error, Dropped)
 	})
 }
 
-// Redeliverable reports whether the event may be sent again: it is not one to decide on, and its delivery has ended or awaits a retry.
+// Redeliverable reports whether the event may be sent again: it is not one to decide on, and its delivery has
+// ended or awaits a retry.
 func (l Logged) Redeliverable() bool {
 	return l.Event.Kind != PurchaseRequest && (l.AwaitsRetry() || !l.Pending()) && l.Attempt.Error != UnderWay
 }
@@ -107,8 +111,8 @@ func (l Logged) Reopened() Logged {
 	return l
 }
 
-// addEvent appends an event of the session. Its id is made of the session's id and the event's number, so that the same decision
-// taken again gives the same id.
+// addEvent appends an event of the session. Its id is made of the session's id and the event's number, so
+// that the same decision taken again gives the same id.
 func (c *Change) addEvent(kind Kind, s *Session, lane uuid.UUID, at Instant) {
 	s.Facts++
 	c.Events = append(c.Events, Event{
@@ -116,8 +120,8 @@ func (c *Change) addEvent(kind Kind, s *Session, lane uuid.UUID, at Instant) {
 	})
 }
 
-// eventID is the UUID of version 5 (RFC 9562) in the session's namespace whose name is the number, in eight bytes: uuid.NewSHA1 without
-// its four allocations.
+// eventID is the UUID of version 5 (RFC 9562) in the session's namespace whose name is the number, in eight
+// bytes: uuid.NewSHA1 without its four allocations.
 func eventID(session uuid.UUID, number uint64) uuid.UUID {
 	var name [len(session) + 8]byte
 	copy(name[:], session[:])
@@ -136,7 +140,8 @@ type Attempt struct {
 	Status   int           `json:"status,omitempty"` // the receiver's HTTP status, 0 when it gave none
 	Error    string        `json:"error,omitempty"`  // empty for a delivery; else one of the words below, and maybe ": " and more
 	Duration time.Duration `json:"duration_ns"`
-	// What follows from it by the range's RetryPolicy: when the event is tried again, or that it no longer is. Both are zero without one.
+	// What follows from it by the range's RetryPolicy: when the event is tried again, or that it no longer
+	// is. Both are zero without one.
 	RetryAt time.Time `json:"retry_at,omitzero"`
 	GivenUp bool      `json:"given_up,omitempty"`
 }
@@ -151,11 +156,12 @@ const (
 	Dropped     = "dropped"     // never begun: too many events were waiting, or their range has left
 )
 
-// UnderWay is the error of an attempt that is being made now, to whoever reads the event log. It is saved as Interrupted.
+// UnderWay is the error of an attempt that is being made now, to whoever reads the event log. It is saved as
+// Interrupted.
 const UnderWay = "under way"
 
-// Why an event is not sent: when it happened, or when it was to be sent, no webhook was configured, or none that gets its kind; or the webhook
-// had answered 410 (Attempt.Gone).
+// Why an event is not sent: when it happened, or when it was to be sent, no webhook was configured, or none
+// that gets its kind; or the webhook had answered 410 (Attempt.Gone).
 const (
 	NoWebhook   = NotSent + ": no webhook is configured"
 	NotWanted   = NotSent + ": no webhook gets events of this kind"

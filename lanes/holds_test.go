@@ -87,7 +87,8 @@ func TestHolds(t *testing.T) {
 	}
 }
 
-// The end of a hold is known until the hardware of each lane has confirmed it, and no longer: it explains no later lock.
+// The end of a hold is known until the hardware of each lane has confirmed it, and no longer: it explains no
+// later lock.
 func TestTheEndOfAHoldIsForgottenLaneByLane(t *testing.T) {
 	confirmed := func(confirming ...int) func(lanes.Place) bool {
 		return func(place lanes.Place) bool {

@@ -19,16 +19,17 @@ type Lane struct {
 	Released *Instant `json:"released,omitempty"`
 
 	Sale Sale `json:"sale,omitempty"` // what staff decided about offering it
-	// Help is the customer's call for help, nil when there is none; Stray when a carrier was hit last without a session to
-	// charge, nil when staff know of none.
+	// Help is the customer's call for help, nil when there is none; Stray when a carrier was hit last without
+	// a session to charge, nil when staff know of none.
 	Help  *HelpCall  `json:"help,omitempty"`
 	Stray *time.Time `json:"stray_hit,omitempty"`
 
-	// Uncleared is the end of the last session when its time was up, nil once the lane was said to be clear, or sold. See ToClear.
+	// Uncleared is the end of the last session when its time was up, nil once the lane was said to be clear,
+	// or sold. See ToClear.
 	Uncleared *Uncleared `json:"uncleared,omitempty"`
 
-	// Open are purchases that staff have to see to: the unresolved ones, and those still pending whose session has ended.
-	// The list is a value as well: to change it is to make another.
+	// Open are purchases that staff have to see to: the unresolved ones, and those still pending whose
+	// session has ended. The list is a value as well: to change it is to make another.
 	Open []*Purchase `json:"open_purchases,omitempty"`
 
 	// From the configuration and the hardware. The lane's actor sets these; they are not saved.
@@ -90,8 +91,8 @@ type Command interface {
 	decide(now Instant, c *Change) error
 }
 
-// Decide returns what the command changes at now, or an *Error that refuses it. A lane whose session is due takes only Expire and
-// returns ErrDue for all else: its actor lets the session expire first.
+// Decide returns what the command changes at now, or an *Error that refuses it. A lane whose session is due
+// takes only Expire and returns ErrDue for all else: its actor lets the session expire first.
 func (l Lane) Decide(now Instant, command Command) (Change, error) {
 	if _, expiry := command.(Expire); l.Due(now) && !expiry {
 		return Change{}, ErrDue

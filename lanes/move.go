@@ -40,8 +40,9 @@ func (cmd Move) decide(now Instant, c *Change) error {
 	return nil
 }
 
-// Reserve keeps a free, accessible, usable lane for a session that is about to move to it: until the move is made or
-// dropped, nothing is created there and no other session moves there. Staff may use a lane that is closed for sale, or not clear.
+// Reserve keeps a free, accessible, usable lane for a session that is about to move to it: until the move is
+// made or dropped, nothing is created there and no other session moves there. Staff may use a lane that is
+// closed for sale, or not clear.
 func (l Lane) Reserve(now Instant, by By) (Lane, error) {
 	switch {
 	case l.Session != nil || l.Reserved:

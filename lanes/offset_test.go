@@ -38,8 +38,8 @@ func skews() *rapid.Generator[time.Duration] {
 	})
 }
 
-// takeOver lets a session of two hours run on one machine and restores it on another, which goes on with it. It returns how much longer
-// the session has used its time than it truly ran.
+// takeOver lets a session of two hours run on one machine and restores it on another, which goes on with it.
+// It returns how much longer the session has used its time than it truly ran.
 func takeOver(t *rapid.T, first, second machine) (excess time.Duration) {
 	span := func(name string) time.Duration {
 		return time.Duration(rapid.Int64Range(0, int64(30*time.Minute)).Draw(t, name))
@@ -68,8 +68,8 @@ func takeOver(t *rapid.T, first, second machine) (excess time.Duration) {
 	return lane.Session.Used(second.read(later).At) - later.Sub(began)
 }
 
-// The wall clocks of two machines, and that of the store, may differ by an hour: a session used what it ran, as exactly as the offsets
-// were measured.
+// The wall clocks of two machines, and that of the store, may differ by an hour: a session used what it ran,
+// as exactly as the offsets were measured.
 func TestSkewBetweenMachinesIsNoSessionTime(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		common := skews().Draw(t, "common")
@@ -88,9 +88,9 @@ func TestSkewBetweenMachinesIsNoSessionTime(t *testing.T) {
 	})
 }
 
-// A range moves from machine to machine, each of which saves it and a checkpoint in its first flush, and may save the lane again after
-// that. The common clock is restarted meanwhile, under another name: no skew becomes session time as long as each machine is at most
-// 2 s off.
+// A range moves from machine to machine, each of which saves it and a checkpoint in its first flush, and may
+// save the lane again after that. The common clock is restarted meanwhile, under another name: no skew
+// becomes session time as long as each machine is at most 2 s off.
 func TestARangeThatMovesOnAndOnKeepsItsTime(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := trueStart

@@ -14,8 +14,9 @@ import (
 	"rangegate/lanes"
 )
 
-// For any commands in any order, with any time between them and any setting of the wall clock: no paid time is lost or made, and
-// every purchase ends once. The model beside the lane counts the time that ran from the phases alone.
+// For any commands in any order, with any time between them and any setting of the wall clock: no paid time
+// is lost or made, and every purchase ends once. The model beside the lane counts the time that ran from the
+// phases alone.
 func TestPaidTimeIsKept(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newModel()
@@ -174,7 +175,8 @@ func (m *model) follow(t *rapid.T, before lanes.Lane, change lanes.Change, comma
 // clearAfter is when the lanes of the model count as clear.
 const clearAfter = 20 * time.Minute
 
-// clearing checks that the end of the time, and nothing else, leaves a lane to be cleared, and who may say that it is clear, or sell it.
+// clearing checks that the end of the time, and nothing else, leaves a lane to be cleared, and who may say
+// that it is clear, or sell it.
 func (m *model) clearing(t *rapid.T, before lanes.Lane, change lanes.Change, command lanes.Command) {
 	last := m.lane.Uncleared
 	switch cmd := command.(type) {
@@ -225,7 +227,8 @@ func (m *model) move(t *rapid.T) {
 	m.other = 0
 }
 
-// crash saves the lane and restores it on the same boot. The time that ran while it was down is used, and recorded for staff.
+// crash saves the lane and restores it on the same boot. The time that ran while it was down is used, and
+// recorded for staff.
 func (m *model) crash(t *rapid.T) {
 	saved, err := json.Marshal(lanes.Snapshot{Lane: m.lane, Boot: "boot"})
 	require.NoError(t, err)

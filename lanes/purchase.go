@@ -121,8 +121,9 @@ const (
 	saySessionEnd = "The session has ended. Please ask the staff about this purchase."
 )
 
-// Verdict returns how a purchase ends after the one attempt to ask the integrator (SPEC.md part 6): the status decides. A request
-// that reached nobody bought nothing; of one that was cut off, or not answered in time, the outcome is unknown.
+// Verdict returns how a purchase ends after the one attempt to ask the integrator (SPEC.md part 6): the
+// status decides. A request that reached nobody bought nothing; of one that was cut off, or not answered in
+// time, the outcome is unknown.
 func Verdict(attempt Attempt, answer Answer) Settle {
 	settle := Settle{UserMessage: answer.UserMessage, Reason: attempt.Error, Trace: answer.Trace}
 	switch {
@@ -150,7 +151,8 @@ func Verdict(attempt Attempt, answer Answer) Settle {
 // Busy is the end of a purchase that could not be sent in time.
 func Busy(reason string) Settle { return Settle{Phase: Declined, UserMessage: sayBusy, Reason: reason} }
 
-// Answer is what the integrator said beside its status: to a purchaseRequest (SPEC.md part 6), and to any event when it wants to be tried again.
+// Answer is what the integrator said beside its status: to a purchaseRequest (SPEC.md part 6), and to any
+// event when it wants to be tried again.
 type Answer struct {
 	UserMessage string // for the customer
 	Error       string // for logs

@@ -62,7 +62,8 @@ func TestALaneKeepsAtMost100PurchasesForStaff(t *testing.T) {
 	require.NoError(t, f.buy(uuid.New()))
 }
 
-// The record of a session stays small however often the customer buys. A repeat of one of the latest 33 purchases is recognised.
+// The record of a session stays small however often the customer buys. A repeat of one of the latest 33
+// purchases is recognised.
 func TestASessionRemembersItsLatestPurchases(t *testing.T) {
 	f := newPurchaseFixture(t)
 	var purchases []uuid.UUID
@@ -77,7 +78,8 @@ func TestASessionRemembersItsLatestPurchases(t *testing.T) {
 	}
 }
 
-// An integrator that was not reached sold nothing; one that was cut off, or did not answer in time, may have sold something.
+// An integrator that was not reached sold nothing; one that was cut off, or did not answer in time, may have
+// sold something.
 func TestVerdicts(t *testing.T) {
 	says := lanes.Answer{UserMessage: "Sold out.", Error: "stock", Trace: "trace-1"}
 	for text, want := range map[string]lanes.PurchasePhase{

@@ -11,8 +11,8 @@ import (
 	"rangegate/lanes"
 )
 
-// purchaseModel is the part of the model of TestPaidTimeIsKept that counts purchases. It knows how each ended and nothing of how it
-// is settled.
+// purchaseModel is the part of the model of TestPaidTimeIsKept that counts purchases. It knows how each ended
+// and nothing of how it is settled.
 type purchaseModel struct {
 	bought   map[uuid.UUID]*modelPurchase
 	ids      []uuid.UUID                 // in the order of the purchases

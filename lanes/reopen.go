@@ -9,8 +9,9 @@ import (
 // ReopenWithin is how long after its end staff may go on with a session.
 const ReopenWithin = 10 * time.Minute
 
-// Reopen goes on with a session that has ended, on a free lane, with the minutes that it had left, rounded up. It is a session of its
-// own: each has one end, which the POS was told of. It is paused if the other one was when it ended.
+// Reopen goes on with a session that has ended, on a free lane, with the minutes that it had left, rounded
+// up. It is a session of its own: each has one end, which the POS was told of. It is paused if the other one
+// was when it ended.
 type Reopen struct{ Ended Ended }
 
 // Name implements Command.

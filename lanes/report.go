@@ -31,8 +31,8 @@ type Report struct {
 	Items    []Item    // likewise
 	Detail   string    // of a ReportFault: what is wrong
 
-	// Whether the session is known although it is not on this lane: it has ended, or moved. Whoever drives the lane looks
-	// that up when it is asked for with ErrElsewhere, and asks again.
+	// Whether the session is known although it is not on this lane: it has ended, or moved. Whoever drives
+	// the lane looks that up when it is asked for with ErrElsewhere, and asks again.
 	Elsewhere Known
 	// Correlation is that of the session, once it was looked up.
 	Correlation *Correlation

@@ -21,18 +21,21 @@ var retryDelays = []time.Duration{
 }
 
 const (
-	// OrderKeptFor is how long, from its first attempt on, an event keeps the later ones of its lane and its session behind it.
+	// OrderKeptFor is how long, from its first attempt on, an event keeps the later ones of its lane and its
+	// session behind it.
 	OrderKeptFor = time.Minute
 	// minRetryAfter is the shortest time that a receiver can ask for.
 	minRetryAfter = time.Second
-	// retryJitter is by which part of it a delay is lengthened at most, so that events which failed together do not come back together.
+	// retryJitter is by which part of it a delay is lengthened at most, so that events which failed together
+	// do not come back together.
 	retryJitter = 0.1
 )
 
-// Decide returns the event's newest attempt, which ended at now, with what follows from it. A failed event has RetryAt, the last one at the
-// end of the term; after that, and after 410, it has GivenUp. Neither is set if it was delivered or is not to be sent, decides a purchase, or nothing is tried again.
-// asked is the time for which the receiver wants to be left alone: it replaces that of the schedule, and beyond the term the event is given
-// up. 0 is none. jitter is from 0 up to 1.
+// Decide returns the event's newest attempt, which ended at now, with what follows from it. A failed event
+// has RetryAt, the last one at the end of the term; after that, and after 410, it has GivenUp. Neither is set
+// if it was delivered or is not to be sent, decides a purchase, or nothing is tried again. asked is the time
+// for which the receiver wants to be left alone: it replaces that of the schedule, and beyond the term the
+// event is given up. 0 is none. jitter is from 0 up to 1.
 func (p RetryPolicy) Decide(event Logged, now time.Time, asked time.Duration, jitter float64) Attempt {
 	attempt := *event.Attempt
 	attempt.RetryAt, attempt.GivenUp = time.Time{}, false
@@ -63,8 +66,9 @@ func (l Logged) firstAttempt() Attempt {
 	return *l.Attempt
 }
 
-// HoldsUntil returns until when later events of its lane and its session wait for an event that failed. It is zero if they do not wait: the
-// event was not attempted as too many waited, the receiver has refused it, or it is sent again after its delivery had ended.
+// HoldsUntil returns until when later events of its lane and its session wait for an event that failed. It is
+// zero if they do not wait: the event was not attempted as too many waited, the receiver has refused it, or
+// it is sent again after its delivery had ended.
 func (l Logged) HoldsUntil() time.Time {
 	if l.Attempt == nil && len(l.Earlier) == 0 {
 		return time.Time{}
@@ -81,8 +85,9 @@ func (l Logged) HoldsUntil() time.Time {
 	return first.At.Add(OrderKeptFor)
 }
 
-// refusesEvent reports whether the receiver's answer is about this event and not about the moment: a 4xx but those that ask for another time or
-// end everything. A receiver that refuses one kind would otherwise stall each lane with every event of that kind.
+// refusesEvent reports whether the receiver's answer is about this event and not about the moment: a 4xx but
+// those that ask for another time or end everything. A receiver that refuses one kind would otherwise stall
+// each lane with every event of that kind.
 func (a Attempt) refusesEvent() bool {
 	switch a.Status {
 	case 408, 410, 425, 429:

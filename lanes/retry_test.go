@@ -54,8 +54,8 @@ func TestTheScheduleOfRetries(t *testing.T) {
 	}
 }
 
-// Whatever the receiver asks for and however long attempts take: an event that never arrives is given up within its term, and none is tried
-// more often than once a second.
+// Whatever the receiver asks for and however long attempts take: an event that never arrives is given up
+// within its term, and none is tried more often than once a second.
 func TestRetriesEnd(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		policy := lanes.RetryPolicy{For: time.Duration(rapid.Int64Range(int64(time.Minute), int64(7*24*time.Hour)).Draw(t, "for"))}
@@ -106,7 +106,8 @@ func TestWhatIsNotTriedAgain(t *testing.T) {
 	}
 }
 
-// Later events of its lane wait for a failed one for a minute from its first attempt on; whatever is sent after that is late.
+// Later events of its lane wait for a failed one for a minute from its first attempt on; whatever is sent
+// after that is late.
 func TestHowLongAFailedEventHoldsOthers(t *testing.T) {
 	event := failedEvent(500)
 	require.False(t, lanes.Logged{}.Late(firstAttemptAt.Add(time.Hour)), "its first attempt is in its order")
@@ -126,7 +127,8 @@ func TestHowLongAFailedEventHoldsOthers(t *testing.T) {
 	require.Zero(t, again.HoldsUntil(), "those behind it went when it was delivered")
 }
 
-// A receiver that refuses an event will refuse it again: later events of its lane do not wait. They wait for one that asks for another time.
+// A receiver that refuses an event will refuse it again: later events of its lane do not wait. They wait for
+// one that asks for another time.
 func TestWhichAnswersHoldNoOrder(t *testing.T) {
 	for status, holds := range map[int]bool{
 		400: false, 401: false, 404: false, 409: false, 422: false, 499: false,

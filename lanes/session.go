@@ -50,8 +50,9 @@ const (
 	MaxMetadataBytes = 2048 // of all names and values together
 )
 
-// Correlation is what the POS knows a session by: an id of its own, which other sessions may have too, and pairs of texts. The
-// session and its events share one, which nobody changes. It may name a customer, and is never logged.
+// Correlation is what the POS knows a session by: an id of its own, which other sessions may have too, and
+// pairs of texts. The session and its events share one, which nobody changes. It may name a customer, and is
+// never logged.
 type Correlation struct {
 	ExternalID string            `json:"external_id,omitempty"`
 	Metadata   map[string]string `json:"metadata,omitempty"`

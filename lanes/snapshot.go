@@ -13,14 +13,16 @@ type Snapshot struct {
 	Boot string `json:"boot"`
 }
 
-// Checkpoint is a reading of a machine's clocks. The last one of a range is when it was known to be running: it bounds from below how
-// much time has passed when another boot goes on with the range, of this machine or of another one.
+// Checkpoint is a reading of a machine's clocks. The last one of a range is when it was known to be running:
+// it bounds from below how much time has passed when another boot goes on with the range, of this machine or
+// of another one.
 type Checkpoint struct {
 	At     Instant `json:"at"`
 	Boot   string  `json:"boot"`
 	Offset *Offset `json:"offset,omitempty"` // of the wall clock, nil where it is not known
-	// LogID names the range's event log and history, as cursors do: a store that was wiped or replaced, or that has lost acknowledged writes, has
-	// other ones. 0 before the range had one. Place is that of the store.Placed in which it was given.
+	// LogID names the range's event log and history, as cursors do: a store that was wiped or replaced, or
+	// that has lost acknowledged writes, has other ones. 0 before the range had one. Place is that of the
+	// store.Placed in which it was given.
 	LogID uint64 `json:"log_id,omitempty"`
 	Place string `json:"place,omitempty"`
 }
@@ -34,13 +36,14 @@ type Offset struct {
 	Clock string        `json:"clock"`    // names the common clock
 }
 
-// maxSkew is by how much the wall clocks of two machines may differ that both own ranges: each is at most 2 s off the common clock.
+// maxSkew is by how much the wall clocks of two machines may differ that both own ranges: each is at most 2 s
+// off the common clock.
 const maxSkew = 4 * time.Second
 
-// Since returns the time from the earlier reading to c, at least 0: by the boot clock on the same boot, else by the wall clocks. If the
-// offsets of both are known, how the wall clocks of two machines differ does not count. Offsets from two clocks, of a server before and
-// after its restart, are taken for offsets from one, as long as no more than maxSkew follows of it: else one of the clocks was wrong, and
-// it is not known which.
+// Since returns the time from the earlier reading to c, at least 0: by the boot clock on the same boot, else
+// by the wall clocks. If the offsets of both are known, how the wall clocks of two machines differ does not
+// count. Offsets from two clocks, of a server before and after its restart, are taken for offsets from one,
+// as long as no more than maxSkew follows of it: else one of the clocks was wrong, and it is not known which.
 func (c Checkpoint) Since(earlier Checkpoint) time.Duration {
 	if c.Boot == earlier.Boot {
 		return max(0, c.At.Since(earlier.At))
@@ -54,10 +57,11 @@ func (c Checkpoint) Since(earlier Checkpoint) time.Duration {
 	return max(0, passed)
 }
 
-// Restore is the lane at now, on the boot of now. On the same boot the Mono readings hold as they are. After another boot the time up
-// to the last checkpoint is known by the boot clock of then, and the wall clocks tell what has passed since (Checkpoint.Since): a
-// wall clock that was set before the checkpoint changes nothing. A session's lane is of the checkpoint's boot: the first flush of each
-// owner has a checkpoint and every such lane. For another lane the wall clocks tell, and nothing depends on it.
+// Restore is the lane at now, on the boot of now. On the same boot the Mono readings hold as they are. After
+// another boot the time up to the last checkpoint is known by the boot clock of then, and the wall clocks
+// tell what has passed since (Checkpoint.Since): a wall clock that was set before the checkpoint changes
+// nothing. A session's lane is of the checkpoint's boot: the first flush of each owner has a checkpoint and
+// every such lane. For another lane the wall clocks tell, and nothing depends on it.
 func (s Snapshot) Restore(now, last Checkpoint) Lane {
 	lane := s.Lane
 	if s.Boot == now.Boot {

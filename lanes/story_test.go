@@ -14,9 +14,10 @@ import (
 	"rangegate/lanes"
 )
 
-// The stories under testdata tell what a lane does, in the order in which it happens. Each step is a command to
-// the lane, or time that goes by. Under the line stands what follows: events, the end of a session, and the lanes afterwards. To
-// write down what the code does now: go test ./lanes -run Stories -rewrite, and then read the difference.
+// The stories under testdata tell what a lane does, in the order in which it happens. Each step is a command
+// to the lane, or time that goes by. Under the line stands what follows: events, the end of a session, and
+// the lanes afterwards. To write down what the code does now: go test ./lanes -run Stories -rewrite, and then
+// read the difference.
 func TestStories(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		if strings.Contains(path, "rapid") { // what a property that failed leaves behind

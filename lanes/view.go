@@ -22,8 +22,8 @@ type SessionView struct {
 	Correlation *Correlation // nil: none; never modified
 }
 
-// View is the picture of the session on the lane at now, nil when the lane is free. It is short enough to be inlined, so that
-// a caller that keeps a copy instead of the pointer has no allocation.
+// View is the picture of the session on the lane at now, nil when the lane is free. It is short enough to be
+// inlined, so that a caller that keeps a copy instead of the pointer has no allocation.
 func (l Lane) View(now Instant) *SessionView {
 	if l.Session == nil {
 		return nil

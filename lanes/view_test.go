@@ -48,8 +48,8 @@ func TestAnAnswerShowsTheSession(t *testing.T) {
 	}
 }
 
-// An event's id is the UUID of version 5 of its number in the session. A gateway that takes over a record goes on with the next
-// number, so that an integrator who drops repeats by id drops no new event.
+// An event's id is the UUID of version 5 of its number in the session. A gateway that takes over a record
+// goes on with the next number, so that an integrator who drops repeats by id drops no new event.
 func TestEventsAreNumberedFromWhereTheRecordStopped(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		session := uuid.UUID(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "session"))

@@ -74,9 +74,10 @@ func New(settings Settings) (*Client, error) {
 	return &Client{settings: settings, url: to, signers: signers}, nil
 }
 
-// Attempt makes one attempt to deliver the event of the log, and returns its outcome and the integrator's answer, whose texts are those to a
-// purchaseRequest. late says that later events of its lane may have been sent before. The receiver gets the event at most once. Attempt
-// blocks until the attempt ends, Timeout has passed, or ctx ends.
+// Attempt makes one attempt to deliver the event of the log, and returns its outcome and the integrator's
+// answer, whose texts are those to a purchaseRequest. late says that later events of its lane may have been
+// sent before. The receiver gets the event at most once. Attempt blocks until the attempt ends, Timeout has
+// passed, or ctx ends.
 func (c *Client) Attempt(ctx context.Context, event lanes.Logged, late bool) (lanes.Attempt, lanes.Answer) {
 	started := time.Now() // for the duration only, as the wall clock may be stepped
 	attempt := lanes.Attempt{At: c.settings.Now().UTC().Round(0)}
@@ -116,7 +117,8 @@ func (c *Client) deliver(ctx context.Context, event lanes.Logged, late bool, att
 	return answer
 }
 
-// retryAfter returns the time that the header asks for, in seconds or as a date of HTTP: 0 if it does neither, or is over.
+// retryAfter returns the time that the header asks for, in seconds or as a date of HTTP: 0 if it does
+// neither, or is over.
 func retryAfter(header string, now time.Time) time.Duration {
 	const longest = 1 << 30 // seconds, within a Duration
 	if seconds, err := strconv.ParseUint(header, 10, 64); err == nil {
@@ -187,8 +189,9 @@ func (m *Metrics) observe(webhook string, a lanes.Attempt) {
 // longestText bounds a text of the integrator, in characters.
 const longestText = 500
 
-// parseAnswer reads the texts of an answer to a purchaseRequest, each by itself: a key of another type takes no other one away. An
-// unreadable body has none. The status decides whether the purchase succeeded, not the body.
+// parseAnswer reads the texts of an answer to a purchaseRequest, each by itself: a key of another type takes
+// no other one away. An unreadable body has none. The status decides whether the purchase succeeded, not the
+// body.
 func parseAnswer(body []byte) lanes.Answer {
 	var keys map[string]json.RawMessage
 	if json.Unmarshal(body, &keys) != nil {
@@ -203,7 +206,8 @@ func parseAnswer(body []byte) lanes.Answer {
 	return lanes.Answer{UserMessage: text("user_message"), Error: text("error"), Trace: text("trace_id")}
 }
 
-// cleanText makes a text of the integrator fit for a lane's screen and a line of a log: short, without control characters.
+// cleanText makes a text of the integrator fit for a lane's screen and a line of a log: short, without
+// control characters.
 func cleanText(text string) string {
 	text = strings.Map(func(r rune) rune {
 		switch {

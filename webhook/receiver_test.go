@@ -123,7 +123,8 @@ func status(code int) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
 }
 
-// startRawReceiver starts a receiver that is no web server: it handles every connection and closes it. It returns the address.
+// startRawReceiver starts a receiver that is no web server: it handles every connection and closes it. It
+// returns the address.
 func startRawReceiver(t *testing.T, listener net.Listener, handle func(net.Conn)) string {
 	t.Helper()
 	var all sync.WaitGroup

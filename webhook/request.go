@@ -70,8 +70,8 @@ func encode(event lanes.Event) ([]byte, error) {
 	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), err
 }
 
-// traceparent returns the header of W3C Trace Context, version 00, sampled, for the trace of the event's id. The parent is
-// the second half of the id, which is never zero, as it holds the variant of the UUID.
+// traceparent returns the header of W3C Trace Context, version 00, sampled, for the trace of the event's id.
+// The parent is the second half of the id, which is never zero, as it holds the variant of the UUID.
 func traceparent(event uuid.UUID) string {
 	return "00-" + hex.EncodeToString(event[:]) + "-" + hex.EncodeToString(event[8:]) + "-01"
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// useResolver starts a name server for the test, with these names and addresses. Any other name does not exist; the look-up of one
-// without an address fails.
+// useResolver starts a name server for the test, with these names and addresses. Any other name does not
+// exist; the look-up of one without an address fails.
 func useResolver(t *testing.T, names map[string]string) {
 	t.Helper()
 	server, err := net.ListenPacket("udp", "127.0.0.1:0")

@@ -1,5 +1,6 @@
-// Package board is the read model of a range: the state of every lane, with what changed since a version and with
-// statistics. It owns the picture and no lane: lane actors publish, everyone else reads, and no reader messages an actor.
+// Package board is the read model of a range: the state of every lane, with what changed since a version and
+// with statistics. It owns the picture and no lane: lane actors publish, everyone else reads, and no reader
+// messages an actor.
 package board
 
 import (
@@ -11,8 +12,8 @@ import (
 	"rangegate/lanes"
 )
 
-// Board shows every lane of a range as it is now. Its methods may be called from any goroutine, and wait for no actor. What it
-// shows of a session is saved, or was answered as not saved.
+// Board shows every lane of a range as it is now. Its methods may be called from any goroutine, and wait for
+// no actor. What it shows of a session is saved, or was answered as not saved.
 type Board struct {
 	mu       sync.RWMutex
 	lanes    []lanes.LaneStatus  // in display order
@@ -26,8 +27,8 @@ type Board struct {
 	failures  map[uuid.UUID]linkFailures
 }
 
-// New is the board of a layout with nothing on its lanes. places has each lane's place in the layout; it is kept, and must not
-// be changed.
+// New is the board of a layout with nothing on its lanes. places has each lane's place in the layout; it is
+// kept, and must not be changed.
 func New(layout lanes.Layout, places map[uuid.UUID]int32) *Board {
 	b := &Board{
 		lanes:    make([]lanes.LaneStatus, len(layout.Lanes)),
@@ -82,8 +83,8 @@ func (b *Board) Publish(changed ...lanes.Lane) {
 	b.publish(changed)
 }
 
-// PublishSaved shows the lanes as they were saved. What is not saved of a lane, such as whether its hardware is in working order, stays as it is
-// shown: the lane publishes that.
+// PublishSaved shows the lanes as they were saved. What is not saved of a lane, such as whether its hardware
+// is in working order, stays as it is shown: the lane publishes that.
 func (b *Board) PublishSaved(saved ...lanes.Lane) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -123,7 +124,8 @@ func (b *Board) publish(changed []lanes.Lane) {
 	}
 }
 
-// PublishLink shows the state of the lane's link, why the lane is not usable (empty when it is), and whether it is parked.
+// PublishLink shows the state of the lane's link, why the lane is not usable (empty when it is), and whether
+// it is parked.
 func (b *Board) PublishLink(lane uuid.UUID, state lanes.LinkState, since time.Time, notUsable string, parked bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -183,7 +185,8 @@ func (b *Board) Find(session uuid.UUID) (lane lanes.Lane, found bool) {
 	return b.lanes[i].Lane, true
 }
 
-// FindPurchase is the lane that has the purchase, pending or unresolved, and the purchase as it is there: nil if none has.
+// FindPurchase is the lane that has the purchase, pending or unresolved, and the purchase as it is there: nil
+// if none has.
 func (b *Board) FindPurchase(p *lanes.Purchase) (lane uuid.UUID, found *lanes.Purchase) {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
@@ -228,9 +231,9 @@ func (b *Board) Lanes() []lanes.LaneStatus {
 	return append([]lanes.LaneStatus(nil), b.lanes...)
 }
 
-// Since are the lanes that changed after that version of the board, all of them after 0, in display order, and the version that
-// they are of. wake is closed at the next change: whoever was slow meanwhile is given what there is then, and nothing in
-// between.
+// Since are the lanes that changed after that version of the board, all of them after 0, in display order,
+// and the version that they are of. wake is closed at the next change: whoever was slow meanwhile is given
+// what there is then, and nothing in between.
 func (b *Board) Since(after uint64) (changed []lanes.LaneStatus, version uint64, wake <-chan struct{}) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -247,8 +250,9 @@ func (b *Board) Since(after uint64) (changed []lanes.LaneStatus, version uint64,
 	return changed, b.version, b.wake
 }
 
-// LaneSince is the lane with that id, the version of its newest change, and a channel that is closed at its next one: whoever follows one
-// lane waits for no other. found is false for a lane of another range; then there is nothing to wait for.
+// LaneSince is the lane with that id, the version of its newest change, and a channel that is closed at its
+// next one: whoever follows one lane waits for no other. found is false for a lane of another range; then
+// there is nothing to wait for.
 func (b *Board) LaneSince(lane uuid.UUID) (status lanes.LaneStatus, version uint64, wake <-chan struct{}, found bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -259,8 +263,8 @@ func (b *Board) LaneSince(lane uuid.UUID) (status lanes.LaneStatus, version uint
 	return b.lanes[i], b.changed[i], b.wakeOf(i), true
 }
 
-// SessionSince is LaneSince of the lane that the session is on. When the session moves, that lane changes. found is false for a session that
-// is on no lane.
+// SessionSince is LaneSince of the lane that the session is on. When the session moves, that lane changes.
+// found is false for a session that is on no lane.
 func (b *Board) SessionSince(session uuid.UUID) (status lanes.LaneStatus, version uint64, wake <-chan struct{}, found bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -13,8 +13,9 @@ import (
 
 const slowestTerm = 10 * time.Minute // for which a slow command is shown among the slowest
 
-// CommandLog remembers the newest commands of every lane of a range, for operators. It outlives the panics of lanes and is read
-// without messaging one. The zero value is empty; its methods may be called from any goroutine.
+// CommandLog remembers the newest commands of every lane of a range, for operators. It outlives the panics of
+// lanes and is read without messaging one. The zero value is empty; its methods may be called from any
+// goroutine.
 type CommandLog struct {
 	mu    sync.RWMutex
 	lanes map[uuid.UUID]*laneCommands
@@ -71,8 +72,8 @@ func (c *CommandLog) Newest(lane uuid.UUID) []lanes.Commanded {
 	return newest
 }
 
-// Slowest returns the command of each lane that took longest within slowestTerm, in no order. It looks at one lane after the other,
-// so that none waits for more than its own.
+// Slowest returns the command of each lane that took longest within slowestTerm, in no order. It looks at one
+// lane after the other, so that none waits for more than its own.
 func (c *CommandLog) Slowest(now lanes.Instant) []lanes.LaneCommand {
 	c.mu.RLock()
 	logs := maps.Clone(c.lanes)
@@ -107,7 +108,8 @@ const (
 	latenessSize = 512
 )
 
-// Lateness remembers how late the timers of a range were. The zero value is empty; its methods may be called from any goroutine.
+// Lateness remembers how late the timers of a range were. The zero value is empty; its methods may be called
+// from any goroutine.
 type Lateness struct {
 	mu     sync.Mutex
 	timers []lateTimer // oldest first

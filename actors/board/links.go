@@ -38,8 +38,8 @@ func (b *Board) LinkFailed(lane uuid.UUID, err error, now lanes.Instant) {
 	b.failures[lane] = linkFailures{b.failures[lane].count + 1, strings.Clone(said), now.Mono}
 }
 
-// Links counts the lanes by the state of their links, and lists those that are not up or were made anew of late: the worst
-// first, and not all of them where there are many.
+// Links counts the lanes by the state of their links, and lists those that are not up or were made anew of
+// late: the worst first, and not all of them where there are many.
 func (b *Board) Links(now lanes.Instant) (count map[lanes.LinkState]int, unwell []lanes.LinkHealth) {
 	count = map[lanes.LinkState]int{lanes.LinkUp: 0, lanes.LinkDown: 0, lanes.LinkFaulty: 0}
 	b.mu.RLock()
@@ -92,8 +92,8 @@ func insert(unwell []lanes.LinkHealth, one lanes.LinkHealth) []lanes.LinkHealth 
 
 var grade = map[lanes.LinkState]int{lanes.LinkFaulty: 0, lanes.LinkDown: 1, lanes.LinkUp: 2}
 
-// worse puts the faulty before those that cannot be reached and these before those that are up again; then who has been so
-// for longest, or was made anew most often.
+// worse puts the faulty before those that cannot be reached and these before those that are up again; then
+// who has been so for longest, or was made anew most often.
 func worse(a, b lanes.LinkHealth) int {
 	if by := cmp.Compare(grade[a.Link], grade[b.Link]); by != 0 {
 		return by

@@ -19,8 +19,8 @@ type Statistics struct {
 	OldestHelpCall                 time.Time // of those that wait; zero if none does
 }
 
-// Statistics counts the lanes of the board at now, in one walk. A lane under a hold in force is held, also while its own change waits for
-// the store.
+// Statistics counts the lanes of the board at now, in one walk. A lane under a hold in force is held, also
+// while its own change waits for the store.
 func (b *Board) Statistics(now lanes.Instant, holds lanes.Holds) Statistics {
 	under := covering(holds)
 	c := Statistics{

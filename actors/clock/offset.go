@@ -19,8 +19,9 @@ type Reference interface {
 	Time(ctx context.Context) (now time.Time, name string, err error)
 }
 
-// Shared is a Clock of a machine whose wall clock is compared with a reference. A reference that is replaced, as a Redis server that fails
-// over, is remembered: a range whose last checkpoint was compared with it can still be taken over exactly.
+// Shared is a Clock of a machine whose wall clock is compared with a reference. A reference that is replaced,
+// as a Redis server that fails over, is remembered: a range whose last checkpoint was compared with it can
+// still be taken over exactly.
 type Shared struct {
 	Clock
 	reference Reference
@@ -61,8 +62,9 @@ func NewShared(machine Clock, reference Reference) *Shared {
 
 var errSlow = errors.New("each reading took too long")
 
-// Measure reads the reference a few times and takes the reading of the shortest exchange: it is off by half of that at most. A longer
-// exchange than sampleWithin says nothing: the process, or the network, stood still meanwhile. After an error the measurement before stays.
+// Measure reads the reference a few times and takes the reading of the shortest exchange: it is off by half
+// of that at most. A longer exchange than sampleWithin says nothing: the process, or the network, stood still
+// meanwhile. After an error the measurement before stays.
 func (s *Shared) Measure(ctx context.Context) error {
 	var best *measurement
 	failed := errSlow
@@ -97,7 +99,8 @@ func (s *Shared) keep(m measurement) {
 	s.measured = append([]measurement{m}, former...)
 }
 
-// covers reports whether m is still more exact than a newer measurement of the same clock, and agrees with it: the clock was not set.
+// covers reports whether m is still more exact than a newer measurement of the same clock, and agrees with
+// it: the clock was not set.
 func (m measurement) covers(newer measurement) bool {
 	age := newer.at - m.at
 	within := m.within + age/driftPer
@@ -105,15 +108,15 @@ func (m measurement) covers(newer measurement) bool {
 	return m.name == newer.name && within < newer.within && differ.Abs() <= within+newer.within
 }
 
-// Offset returns the offset of the wall clock at that reading, nil before the first measurement. Between measurements the boot clock
-// goes on for the reference.
+// Offset returns the offset of the wall clock at that reading, nil before the first measurement. Between
+// measurements the boot clock goes on for the reference.
 func (s *Shared) Offset(at lanes.Instant) *lanes.Offset {
 	offset, _ := s.offsetFrom("", at)
 	return offset
 }
 
-// offsetFrom returns the offset from the clock of that name. found is false where it is not known here: the offset is that from the present
-// clock then.
+// offsetFrom returns the offset from the clock of that name. found is false where it is not known here: the
+// offset is that from the present clock then.
 func (s *Shared) offsetFrom(name string, at lanes.Instant) (offset *lanes.Offset, found bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,8 +128,8 @@ func (s *Shared) offsetFrom(name string, at lanes.Instant) (offset *lanes.Offset
 	return &lanes.Offset{Ahead: at.Wall.Sub(m.read.Add(at.Mono - m.at)), Clock: m.name}, i >= 0
 }
 
-// Refusing returns why this node should take no ranges now, empty if the clock is no reason. A node that does not know its offset would
-// make its wall clock's error session time.
+// Refusing returns why this node should take no ranges now, empty if the clock is no reason. A node that does
+// not know its offset would make its wall clock's error session time.
 func (s *Shared) Refusing() string {
 	offset := s.Offset(s.Now())
 	switch {
@@ -147,9 +150,10 @@ func Read(c Clock) lanes.Checkpoint {
 	return reading
 }
 
-// ReadAfter reads the clock to go on with what another machine has left, as of its last checkpoint: with the offset from the clock that the
-// checkpoint names. If that one was never measured here, it may have replaced another just now: it is measured, which takes MeasureWithin
-// at most. The offset is that from the present clock if it is not known then either.
+// ReadAfter reads the clock to go on with what another machine has left, as of its last checkpoint: with the
+// offset from the clock that the checkpoint names. If that one was never measured here, it may have replaced
+// another just now: it is measured, which takes MeasureWithin at most. The offset is that from the present
+// clock if it is not known then either.
 func ReadAfter(ctx context.Context, c Clock, last lanes.Checkpoint) lanes.Checkpoint {
 	shared, ok := c.(*Shared)
 	if !ok || last.Offset == nil || last.Boot == c.Boot() {

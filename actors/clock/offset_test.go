@@ -14,7 +14,8 @@ import (
 	"rangegate/lanes"
 )
 
-// slowReference is a clock that is read over a network: each reading takes as long as the next of delays says, one way and the other.
+// slowReference is a clock that is read over a network: each reading takes as long as the next of delays
+// says, one way and the other.
 type slowReference struct {
 	ahead  time.Duration // of the machine's clock
 	delays [][2]time.Duration
@@ -105,7 +106,8 @@ func TestAReadingThatTookTooLongSaysNothing(t *testing.T) {
 	})
 }
 
-// A server that has failed over to one with another clock is remembered for an hour, for ranges whose last checkpoint names it.
+// A server that has failed over to one with another clock is remembered for an hour, for ranges whose last
+// checkpoint names it.
 func TestAFormerReferenceIsRemembered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reference := &slowReference{ahead: time.Second, name: "a", delays: [][2]time.Duration{{}}}

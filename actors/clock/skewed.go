@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// A process that is built with the tag skewedclock has the clocks of another machine, as its environment says. So several processes on
-// one machine differ as those on several machines do. A binary that is shipped is built without the tag and has none of this.
+// A process that is built with the tag skewedclock has the clocks of another machine, as its environment
+// says. So several processes on one machine differ as those on several machines do. A binary that is shipped
+// is built without the tag and has none of this.
 const (
 	bootIDVariable    = "SKEWED_BOOT_ID"    // a text that stands for the kernel's boot id
 	bootClockVariable = "SKEWED_BOOT_CLOCK" // a duration by which the boot clock is ahead

@@ -24,7 +24,8 @@ func TestTheSystemClockReadsTheKernelsBootClock(t *testing.T) {
 	}
 }
 
-// An interruption between the two readings makes no instant whose clocks disagree, unless the machine is never quick enough.
+// An interruption between the two readings makes no instant whose clocks disagree, unless the machine is
+// never quick enough.
 func TestAnInstantIsReadAgainAfterAnInterruption(t *testing.T) {
 	for interruptions, off := range map[int]time.Duration{0: 0, 1: 0, maxReadings - 1: 0, maxReadings: 69 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {

@@ -207,8 +207,8 @@ func (d *Delivery) Events(ctx context.Context, after uint64, limit int) (events 
 	}
 }
 
-// ShowTo is Show of the deliveries to the webhook with that name. It returns the cursor to go on behind: that of the last entry it has
-// looked at, of 10,000 at most. There are no more when it is not higher than after.
+// ShowTo is Show of the deliveries to the webhook with that name. It returns the cursor to go on behind: that
+// of the last entry it has looked at, of 10,000 at most. There are no more when it is not higher than after.
 func (d *Delivery) ShowTo(ctx context.Context, webhook string, after uint64, limit int) (events []lanes.Logged, next uint64, err error) {
 	const pages, size = 10, 1000
 	for range pages {

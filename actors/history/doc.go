@@ -1,4 +1,5 @@
-// Package history reads what a range has saved: its event log, its ended sessions, the acts of its staff, and kept answers.
+// Package history reads what a range has saved: its event log, its ended sessions, the acts of its staff, and
+// kept answers.
 //
 // # Door
 //

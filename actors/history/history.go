@@ -45,16 +45,17 @@ type Deps struct {
 	Fenced    func() // is called when the store has a newer epoch; does not block
 }
 
-// Reader reads what one range has saved. Its methods may be called from any goroutine, and wait until their context ends at the
-// latest. Each of those may return lanes.ErrNotOwner (another process has claimed the range), lanes.ErrStoreUnavailable, lanes.ErrTimeout
-// and, if the client gave up, context.Canceled. Cursors rise; 0 is before the first record.
+// Reader reads what one range has saved. Its methods may be called from any goroutine, and wait until their
+// context ends at the latest. Each of those may return lanes.ErrNotOwner (another process has claimed the
+// range), lanes.ErrStoreUnavailable, lanes.ErrTimeout and, if the client gave up, context.Canceled. Cursors
+// rise; 0 is before the first record.
 type Reader struct{ deps Deps }
 
 // New returns a Reader.
 func New(deps Deps) *Reader { return &Reader{deps} }
 
-// Entries reads at most limit entries of the event log behind the cursor as they are stored, oldest first, of those that are known to be
-// durable: no entry appears before one that was returned.
+// Entries reads at most limit entries of the event log behind the cursor as they are stored, oldest first, of
+// those that are known to be durable: no entry appears before one that was returned.
 func (r *Reader) Entries(ctx context.Context, after uint64, limit int) ([]lanes.Logged, error) {
 	entries, err := r.deps.Store.Events(ctx, r.deps.Of, after, limit)
 	entries, err = page(ctx, r, entries, err)
@@ -69,9 +70,9 @@ func upTo(saved uint64, entries []lanes.Logged) []lanes.Logged {
 	return entries
 }
 
-// FollowEvents returns the highest cursor of the event log that is durable, and a function for one goroutine that returns what is saved
-// after it: the next events in the order of their cursors, in a slice that nobody may change, or, without any, a channel that is
-// closed as soon as there are some. It reads no store.
+// FollowEvents returns the highest cursor of the event log that is durable, and a function for one goroutine
+// that returns what is saved after it: the next events in the order of their cursors, in a slice that nobody
+// may change, or, without any, a channel that is closed as soon as there are some. It reads no store.
 func (r *Reader) FollowEvents() (saved uint64, next func() (events []lanes.Logged, wake <-chan struct{})) {
 	saved, follower := r.deps.Committer.Follow()
 	return saved, follower.Next
@@ -134,8 +135,8 @@ func (r *Reader) Acts(ctx context.Context, after uint64, limit int) ([]lanes.Act
 	return page(ctx, r, acts, err)
 }
 
-// EndedSession returns a session that is on no lane, as it ended, with lanes.ErrSessionEnded; zero if its record cannot be read. Error:
-// lanes.ErrSessionNotFound.
+// EndedSession returns a session that is on no lane, as it ended, with lanes.ErrSessionEnded; zero if its
+// record cannot be read. Error: lanes.ErrSessionNotFound.
 func (r *Reader) EndedSession(ctx context.Context, id uuid.UUID) (lanes.Ended, error) {
 	if ending, found := r.deps.Committer.Ending(id); found {
 		return ending, lanes.ErrSessionEnded
@@ -156,7 +157,8 @@ func (r *Reader) EndedSession(ctx context.Context, id uuid.UUID) (lanes.Ended, e
 	return lanes.Ended{}, r.failed(ctx, err)
 }
 
-// SessionEnd returns when a session that is on no lane has ended; zero if its record cannot be read. Error: lanes.ErrSessionNotFound.
+// SessionEnd returns when a session that is on no lane has ended; zero if its record cannot be read. Error:
+// lanes.ErrSessionNotFound.
 func (r *Reader) SessionEnd(ctx context.Context, session uuid.UUID) (time.Time, error) {
 	ended, err := r.EndedSession(ctx, session)
 	if errors.Is(err, lanes.ErrSessionEnded) {
@@ -192,8 +194,8 @@ func page[T any](ctx context.Context, r *Reader, records []T, err error) ([]T, e
 	return records, nil
 }
 
-// outcome returns the error of a read for the client. It is ErrNotOwner also where the read has succeeded and another process is known
-// by now to own the range.
+// outcome returns the error of a read for the client. It is ErrNotOwner also where the read has succeeded and
+// another process is known by now to own the range.
 func (r *Reader) outcome(ctx context.Context, err error) error {
 	switch {
 	case r.deps.Committer.IsFenced():
@@ -204,8 +206,9 @@ func (r *Reader) outcome(ctx context.Context, err error) error {
 	return nil
 }
 
-// failed logs a failed read and returns the error for the client. It is no failure of the store if the client gave the read up, whose
-// error is context.Canceled, or if the request's time was over. The range is dropped where the store has a newer epoch.
+// failed logs a failed read and returns the error for the client. It is no failure of the store if the client
+// gave the read up, whose error is context.Canceled, or if the request's time was over. The range is dropped
+// where the store has a newer epoch.
 func (r *Reader) failed(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, store.ErrFenced):

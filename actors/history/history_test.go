@@ -116,7 +116,8 @@ var reads = map[string]func(r *Reader, ctx context.Context) error{
 
 func errorOf[T any](_ T, err error) error { return err }
 
-// Every failure of the store has one code for the client and one line in the log, and none is blamed on a store that did nothing wrong.
+// Every failure of the store has one code for the client and one line in the log, and none is blamed on a
+// store that did nothing wrong.
 func TestWhatAFailedReadIsAnswered(t *testing.T) {
 	over, cancel := context.WithCancel(context.Background())
 	cancel()

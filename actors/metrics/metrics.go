@@ -1,6 +1,6 @@
-// Package metrics has the collectors of the actors: what is counted and measured as it happens. Package actors calls it; how the
-// ranges stand at a moment is computed when Prometheus asks (actors/standing.go). No label has more values than the code
-// knows: never a lane or a session.
+// Package metrics has the collectors of the actors: what is counted and measured as it happens. Package
+// actors calls it; how the ranges stand at a moment is computed when Prometheus asks (actors/standing.go). No
+// label has more values than the code knows: never a lane or a session.
 package metrics
 
 import (

@@ -5,8 +5,8 @@
 //	keeper.go   the loop: reads who owns what, decides, claims, starts and stops
 //	owners.go   who owns a range, for whoever routes requests
 //
-// Safety rests on none of this: the store refuses the writes of whoever has not the newest epoch. A lease only decides when others may
-// take a range over.
+// Safety rests on none of this: the store refuses the writes of whoever has not the newest epoch. A lease
+// only decides when others may take a range over.
 package nodes
 
 import (
@@ -139,8 +139,8 @@ func (k *Keeper) Start(ranges []uuid.UUID, digest string) {
 	k.working.Go(func() { k.workUntil(work) })
 }
 
-// Configure says which ranges the nodes serve, and the digest of their configuration. It is called within Exclusively once the keeper
-// has started.
+// Configure says which ranges the nodes serve, and the digest of their configuration. It is called within
+// Exclusively once the keeper has started.
 func (k *Keeper) Configure(ranges []uuid.UUID, digest string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -162,7 +162,8 @@ func (k *Keeper) Configure(ranges []uuid.UUID, digest string) {
 	signal(k.renewNow)
 }
 
-// Exclusively runs do while no range starts or stops here. Without it, after an error, ctx has ended while ranges started and stopped.
+// Exclusively runs do while no range starts or stops here. Without it, after an error, ctx has ended while
+// ranges started and stopped.
 func (k *Keeper) Exclusively(ctx context.Context, do func()) error {
 	if err := k.slots.Acquire(ctx, parallel); err != nil {
 		return fmt.Errorf("ranges are being started or stopped: %w", err)
@@ -189,8 +190,8 @@ func (k *Keeper) Pause() {
 	k.Drain()
 }
 
-// Stop stops and releases every range, and ends the lease. It ends when ctx does, at the latest; what was not released then is taken
-// over by the others a TTL later.
+// Stop stops and releases every range, and ends the lease. It ends when ctx does, at the latest; what was not
+// released then is taken over by the others a TTL later.
 func (k *Keeper) Stop(ctx context.Context) error {
 	if k.stopWork == nil { // it was never started
 		return nil
@@ -219,8 +220,8 @@ func (k *Keeper) Stop(ctx context.Context) error {
 	return errors.Join(append(errs, k.Store.End(ctx, k.Self.Run))...)
 }
 
-// Ready returns an error until this node has its lease, or runs ranges through an outage of the store, knows who owns what, and has
-// started all that it has claimed.
+// Ready returns an error until this node has its lease, or runs ranges through an outage of the store, knows
+// who owns what, and has started all that it has claimed.
 func (k *Keeper) Ready() error {
 	running := len(k.Ranges.Running())
 	k.mu.RLock()
@@ -266,7 +267,8 @@ func signal(c chan<- struct{}) {
 	}
 }
 
-// workUntil is the loop. It wakes with each renewal, with what others announce, and when a range has started or stopped.
+// workUntil is the loop. It wakes with each renewal, with what others announce, and when a range has started
+// or stopped.
 func (k *Keeper) workUntil(ctx context.Context) {
 	changes := k.Store.Watch(ctx)
 	for {
@@ -375,8 +377,8 @@ func (k *Keeper) sweep(ctx context.Context) {
 
 // view returns what this node knows. ready is false while nothing is to be decided.
 func (k *Keeper) view() (v view, ready bool) {
-	// A start or a stop may end while it is read what runs, which may be of before then: the range counts as busy, and the end of the start
-	// or stop wakes the loop again.
+	// A start or a stop may end while it is read what runs, which may be of before then: the range counts as
+	// busy, and the end of the start or stop wakes the loop again.
 	busy := k.busyRanges()
 	running := map[uuid.UUID]Running{}
 	for _, r := range k.Ranges.Running() {
@@ -563,8 +565,8 @@ func (k *Keeper) release(ctx context.Context, id uuid.UUID) {
 	})
 }
 
-// giveUp stops a range, and releases it once all is saved. One that is not released stays this run's: it takes it again, or its lease
-// ends.
+// giveUp stops a range, and releases it once all is saved. One that is not released stays this run's: it
+// takes it again, or its lease ends.
 func (k *Keeper) giveUp(ctx context.Context, r Running, reason string) error {
 	err := k.Ranges.Stop(ctx, r.Range)
 	k.Metrics.changes.WithLabelValues(reason).Inc()

@@ -377,7 +377,8 @@ func TestAnOutageOfTheStoreMovesNothing(t *testing.T) {
 	served(t, ranges, all...)
 }
 
-// After an outage every lease has ended, and one node is the first to be back: it leaves the others a TTL to renew theirs.
+// After an outage every lease has ended, and one node is the first to be back: it leaves the others a TTL to
+// renew theirs.
 func TestTheFirstNodeAfterAnOutageWaitsForTheOthers(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -536,7 +537,8 @@ func TestARangeThatANodeCannotStartGoesToAnother(t *testing.T) {
 	}, patience, tick)
 }
 
-// A start ends just after the keeper has read which ranges run: the range is served, and not claimed once more, which would fence it.
+// A start ends just after the keeper has read which ranges run: the range is served, and not claimed once
+// more, which would fence it.
 func TestARangeThatHasJustStartedIsNotClaimedAgain(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)

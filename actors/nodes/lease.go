@@ -37,8 +37,8 @@ func (l *lease) mayClaim(now time.Time, ttl time.Duration) bool {
 
 func (l *lease) mayTakeOver(now time.Time, ttl time.Duration) bool { return l.heldFor(now, ttl) >= ttl }
 
-// heldFor is how long the lease has been renewed without a gap. A process that was stopped for a TTL does not hold it, whatever it
-// remembers.
+// heldFor is how long the lease has been renewed without a gap. A process that was stopped for a TTL does not
+// hold it, whatever it remembers.
 func (l *lease) heldFor(now time.Time, ttl time.Duration) time.Duration {
 	if !l.held || now.Sub(l.askedAt) >= ttl {
 		return -1

@@ -11,8 +11,8 @@ import (
 	"rangegate/lanes/store"
 )
 
-// Owner returns the node that owns the range, from memory. While the store is away it is the one that was known last. Errors:
-// lanes.ErrNotOwner while no living node owns it, as far as is known.
+// Owner returns the node that owns the range, from memory. While the store is away it is the one that was
+// known last. Errors: lanes.ErrNotOwner while no living node owns it, as far as is known.
 func (k *Keeper) Owner(rangeID uuid.UUID) (lanes.Owner, error) {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
@@ -27,8 +27,9 @@ func (k *Keeper) ownerOf(o store.Ownership) lanes.Owner {
 	return lanes.Owner{Here: o.Owner.Run == k.Self.Run, Name: o.Owner.Name, Address: o.Owner.Address, Epoch: o.Epoch}
 }
 
-// Refresh reads the owner of a range anew, after a node has answered that it is not the owner. One read at a time runs for a range;
-// whoever asks meanwhile gets its answer. Errors: as Owner, those of the store and of ctx.
+// Refresh reads the owner of a range anew, after a node has answered that it is not the owner. One read at a
+// time runs for a range; whoever asks meanwhile gets its answer. Errors: as Owner, those of the store and of
+// ctx.
 func (k *Keeper) Refresh(ctx context.Context, rangeID uuid.UUID) (lanes.Owner, error) {
 	read := k.reads.DoChan(rangeID.String(), func() (any, error) {
 		limited, cancel := context.WithTimeout(context.Background(), claimWithin)

@@ -29,8 +29,8 @@ type view struct {
 	leases []store.Lease // of live nodes, this one's included
 	// mayClaim: this node holds its lease, and has seen the others. Where it lost the lease before, mayTakeOver too.
 	mayClaim bool
-	// mayTakeOver: it has renewed its lease for a full TTL without a gap. After an outage of the store this gives every owner that is
-	// alive the time to renew.
+	// mayTakeOver: it has renewed its lease for a full TTL without a gap. After an outage of the store this
+	// gives every owner that is alive the time to renew.
 	mayTakeOver bool
 	settled     bool // the nodes have been the same, and this one has renewed its lease without a gap, for settleTTLs
 	moving      int  // ranges on their way from here to other nodes
@@ -71,7 +71,8 @@ type claim struct {
 	reason string
 }
 
-// decide says what the node does next. A pure function: nodes that know the same decide so that no two want the same range.
+// decide says what the node does next. A pure function: nodes that know the same decide so that no two want
+// the same range.
 func decide(v view) plan {
 	candidates := candidates(v.leases)
 	self := slices.IndexFunc(v.leases, func(l store.Lease) bool { return l.Run == v.self })
@@ -122,8 +123,9 @@ func turn(v view, candidates []store.Node, r rangeView) bool {
 	return r.unowned >= time.Duration(rank)*nextRankTTL*v.ttl
 }
 
-// candidates are the nodes that may own ranges: alive, not draining, not refusing, with the newest digest among those. A
-// digest is as old as the first of these nodes that has it: one that starts with an old configuration does not make it new.
+// candidates are the nodes that may own ranges: alive, not draining, not refusing, with the newest digest
+// among those. A digest is as old as the first of these nodes that has it: one that starts with an old
+// configuration does not make it new.
 func candidates(leases []store.Lease) []store.Node {
 	since := map[string]time.Time{}
 	for _, l := range leases {
@@ -148,8 +150,8 @@ func candidates(leases []store.Lease) []store.Node {
 
 func takes(l store.Lease) bool { return !l.Draining && l.Refusing == "" }
 
-// best is the node that is to own the range: rendezvous hashing, so that a node that comes or goes moves no range between others.
-// A node that is started again, under its name, is the best one for the same ranges.
+// best is the node that is to own the range: rendezvous hashing, so that a node that comes or goes moves no
+// range between others. A node that is started again, under its name, is the best one for the same ranges.
 func best(candidates []store.Node, rangeID uuid.UUID) store.Node {
 	return slices.MaxFunc(candidates, func(a, b store.Node) int { return compareWeights(a, b, rangeID) })
 }

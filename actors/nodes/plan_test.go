@@ -124,7 +124,8 @@ func TestWhatIsNeverPlanned(t *testing.T) {
 	})
 }
 
-// However the ranges are spread at first, and however many nodes come, each range ends at its best node, and none is moved again.
+// However the ranges are spread at first, and however many nodes come, each range ends at its best node, and
+// none is moved again.
 func TestRangesComeToRestAtTheirBestNode(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		live := leases(t)
@@ -193,7 +194,8 @@ func TestRangesSpreadEvenly(t *testing.T) {
 	}
 }
 
-// Of a rolling change the newest configuration counts, and a node that starts with an old file does not make that one newer.
+// Of a rolling change the newest configuration counts, and a node that starts with an old file does not make
+// that one newer.
 func TestTheNewestConfigurationIsServed(t *testing.T) {
 	old, reloaded, restarted := newLease("old", "d1", 0), newLease("reloaded", "d2", time.Hour), newLease("restarted", "d1", 2*time.Hour)
 	require.Equal(t, []store.Node{reloaded.Node}, candidates([]store.Lease{old, reloaded, restarted}))

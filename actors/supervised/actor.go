@@ -6,8 +6,8 @@ import (
 
 // Actor is one life of an actor: after a panic there is another one.
 type Actor interface {
-	// Receive takes one message, which is never a wrapper of the Tree's own: ctx.Message may be one. It is called by one goroutine at
-	// a time. It may panic, and must not block.
+	// Receive takes one message, which is never a wrapper of the Tree's own: ctx.Message may be one. It is
+	// called by one goroutine at a time. It may panic, and must not block.
 	Receive(ctx actor.Context, message any)
 }
 
@@ -19,8 +19,8 @@ type Ending interface {
 
 // Supervisor is an Actor with children.
 type Supervisor interface {
-	// ChildFailed decides about a child that has panicked on the message or escalated a failure, whose mailbox is suspended. It is called
-	// in the actor's turn, and may panic.
+	// ChildFailed decides about a child that has panicked on the message or escalated a failure, whose
+	// mailbox is suspended. It is called in the actor's turn, and may panic.
 	ChildFailed(supervisor actor.Supervisor, child *actor.PID, reason, message any)
 }
 
@@ -108,8 +108,8 @@ func (g *guarded) fail(defect any, on string) {
 	g.kind.waiting.Dec() // the mailbox does not report a message that panics as received
 }
 
-// AtStart reports whether an actor that panicked on the message was starting. Of a restart that had to wait for a child to stop, the
-// message is the end of that child.
+// AtStart reports whether an actor that panicked on the message was starting. Of a restart that had to wait
+// for a child to stop, the message is the end of that child.
 func AtStart(message any) bool {
 	switch message.(type) {
 	case *actor.Started, *actor.Restart, *actor.Terminated:

@@ -12,8 +12,8 @@ import (
 	"rangegate/lanes"
 )
 
-// Awaited is a message that somebody waits for. The actor that takes it answers it in the end. One that an actor leaves in its mailbox is
-// refused instead. A message is one by embedding Taken.
+// Awaited is a message that somebody waits for. The actor that takes it answers it in the end. One that an
+// actor leaves in its mailbox is refused instead. A message is one by embedding Taken.
 type Awaited interface {
 	MarkTaken()
 	IsTaken() bool
@@ -48,14 +48,15 @@ func messageName(message any) string {
 	return name[strings.LastIndexByte(name, '.')+1:]
 }
 
-// observer counts the messages that wait in the mailboxes of the actors of a kind, and refuses those that an actor has left there.
+// observer counts the messages that wait in the mailboxes of the actors of a kind, and refuses those that an
+// actor has left there.
 type observer struct{ kind *kind }
 
 // MessagePosted implements actor.MailboxMiddleware.
 func (o observer) MessagePosted(any) { o.kind.waiting.Inc() }
 
-// MessageReceived implements actor.MailboxMiddleware. It is called after the actor took the message, and after the library dropped
-// it because the actor had stopped. It is not called for a message that panics.
+// MessageReceived implements actor.MailboxMiddleware. It is called after the actor took the message, and
+// after the library dropped it because the actor had stopped. It is not called for a message that panics.
 func (o observer) MessageReceived(message any) {
 	o.kind.waiting.Dec()
 	if timed, ok := message.(*timedMessage); ok {
@@ -72,8 +73,8 @@ func (o observer) MailboxStarted() {}
 // MailboxEmpty implements actor.MailboxMiddleware.
 func (o observer) MailboxEmpty() {}
 
-// refuseDropped refuses what was in the mailbox of an actor when it stopped. A panic of the refusal must not reach the library, which
-// would bring the actor back to life.
+// refuseDropped refuses what was in the mailbox of an actor when it stopped. A panic of the refusal must not
+// reach the library, which would bring the actor back to life.
 func (t *Tree) refuseDropped(message Awaited) {
 	defer func() {
 		if defect := recover(); defect != nil {
@@ -106,8 +107,8 @@ func (m *timedMessage) taken(by *kind) any {
 	return m.message
 }
 
-// dispatcher runs mailboxes in goroutines, as the library does, on a stack that is large enough for most messages: growing it later
-// would copy it twice, which is a quarter of what a sale costs up to the store.
+// dispatcher runs mailboxes in goroutines, as the library does, on a stack that is large enough for most
+// messages: growing it later would copy it twice, which is a quarter of what a sale costs up to the store.
 type dispatcher struct{}
 
 // Schedule implements actor.Dispatcher.

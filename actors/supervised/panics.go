@@ -18,8 +18,8 @@ import (
 // PanicTerm is how long Recent counts a panic.
 const PanicTerm = time.Minute
 
-// LaneOf returns the lane of a lane's actor or of a child of it, uuid.Nil for any other actor: the name of a lane's actor begins with
-// the lane's id.
+// LaneOf returns the lane of a lane's actor or of a child of it, uuid.Nil for any other actor: the name of a
+// lane's actor begins with the lane's id.
 func LaneOf(pid *actor.PID) uuid.UUID {
 	for part := range strings.SplitSeq(pid.GetId(), "/") {
 		name, _, _ := strings.Cut(part, "$")
@@ -53,7 +53,8 @@ func (t *Tree) Restarts() map[string]int { return t.restarts.all() }
 // LaneRestarts returns the panics of each lane since the range started, of its own actor and of its connection.
 func (t *Tree) LaneRestarts() map[uuid.UUID]lanes.LaneRestarts { return t.panics.all() }
 
-// Recent returns how often the actors of the kind have panicked within PanicTerm: that of a lane, or those of no lane for uuid.Nil.
+// Recent returns how often the actors of the kind have panicked within PanicTerm: that of a lane, or those of
+// no lane for uuid.Nil.
 func (t *Tree) Recent(lane uuid.UUID, kind string) int {
 	return t.panics.recent(lane, kind, t.Clock.Now())
 }

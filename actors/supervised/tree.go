@@ -14,7 +14,8 @@ import (
 	"rangegate/actors/metrics"
 )
 
-// RestartPause is how long a restart waits if the actor panicked as it started: nothing better is to be expected at once.
+// RestartPause is how long a restart waits if the actor panicked as it started: nothing better is to be
+// expected at once.
 const RestartPause = time.Second
 
 // NewSystem makes what all trees of a process share. Its Shutdown must be called.

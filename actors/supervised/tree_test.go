@@ -341,7 +341,8 @@ func TestPanicsAreForgottenAfterAMinute(t *testing.T) {
 	})
 }
 
-// One message in 64, chosen at random, is timed: of 64,000 messages about 1,000. The bounds are six standard deviations away.
+// One message in 64, chosen at random, is timed: of 64,000 messages about 1,000. The bounds are six standard
+// deviations away.
 func TestOneMessageIn64IsTimed(t *testing.T) {
 	runTree(t, func(t *testing.T, f *fixture) {
 		const messages = 1000 * timedShare

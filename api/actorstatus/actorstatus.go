@@ -41,7 +41,8 @@ type Settings struct {
 	Waiting func() map[string]int
 }
 
-// Mount puts the status under /actors, behind the guard. The page is public: it gets its data with the operator's token.
+// Mount puts the status under /actors, behind the guard. The page is public: it gets its data with the
+// operator's token.
 func Mount(r chi.Router, a *endpoint.API, s Settings, guard func(http.Handler) http.Handler) {
 	files := screens.Load(web)
 	headers := screens.Guard(a.Fail)

@@ -204,7 +204,8 @@ func worst[T any](all []T, worse func(a, b T) int) []T {
 	return append([]T{}, all[:min(len(all), lanes.MaxUnwell)]...) // [] instead of null
 }
 
-// severity orders ranges by urgency: not running, not saving, then the number of broken links and restarts, and last those elsewhere.
+// severity orders ranges by urgency: not running, not saving, then the number of broken links and restarts,
+// and last those elsewhere.
 func (r rangeView) severity() int {
 	n := r.Links[lanes.LinkDown] + r.Links[lanes.LinkFaulty]
 	for _, restarts := range r.Restarts {

@@ -14,8 +14,8 @@ import (
 	"rangegate/api/screens"
 )
 
-// Attempts has what is known of the attempts to sign in: the metric, the wrong PINs by name, and those of the last day by
-// range. It outlives a reload of the configuration. Its methods are safe for concurrent use.
+// Attempts has what is known of the attempts to sign in: the metric, the wrong PINs by name, and those of the
+// last day by range. It outlives a reload of the configuration. Its methods are safe for concurrent use.
 type Attempts struct {
 	signIns  *prometheus.CounterVec
 	names    *backoff[member]
@@ -67,8 +67,8 @@ func NewAttempts(registry prometheus.Registerer) *Attempts {
 	return a
 }
 
-// SetFailures sets how many wrong credentials a minute a client's network may send. PINs are short: of them it is never more than
-// maxWrongPINs. 0 is no other limit.
+// SetFailures sets how many wrong credentials a minute a client's network may send. PINs are short: of them
+// it is never more than maxWrongPINs. 0 is no other limit.
 func (a *Attempts) SetFailures(perMinute int) {
 	a.networks.SetPerMinute(screens.AtMost(maxWrongPINs, perMinute))
 }
@@ -129,7 +129,8 @@ func (a *Attempts) mayRecord(m member) bool {
 	return ok
 }
 
-// refusedLately returns how many sign-ins at the range were wrong or limited in the last 24 hours, and when the last one was.
+// refusedLately returns how many sign-ins at the range were wrong or limited in the last 24 hours, and when
+// the last one was.
 func (a *Attempts) refusedLately(rangeID uuid.UUID) (count int, last time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -170,9 +171,9 @@ func (r *refusedSignIns) lately(now time.Time) (count int) {
 	return count
 }
 
-// backoff limits wrong PINs by key, a name or a device: after the first freeAttempts, each has to wait for twice as long
-// as the one before. Names that nobody has are limited alike. Only the names of staff are kept for certain: of other
-// names and of devices, of which there may be any number, the oldest are dropped.
+// backoff limits wrong PINs by key, a name or a device: after the first freeAttempts, each has to wait for
+// twice as long as the one before. Names that nobody has are limited alike. Only the names of staff are kept
+// for certain: of other names and of devices, of which there may be any number, the oldest are dropped.
 type backoff[K comparable] struct {
 	longest time.Duration // that anybody waits
 
@@ -189,8 +190,8 @@ const (
 	freeAttempts = 5
 	firstWait    = 30 * time.Second
 	maxWait      = time.Hour
-	// maxDeviceWait is that of a user's device, in which a right PIN was given before: whoever fumbles at the counter's tablet does
-	// not keep its user from it for long.
+	// maxDeviceWait is that of a user's device, in which a right PIN was given before: whoever fumbles at the
+	// counter's tablet does not keep its user from it for long.
 	maxDeviceWait = 5 * time.Minute
 	forgetAfter   = 24 * time.Hour // without a wrong PIN
 	// maxDroppable is the maximum number of keys in recent, and in former.
@@ -210,8 +211,8 @@ func (b *backoff[K]) left(w *wrongAttempts, now time.Time) time.Duration {
 	return max(0, min(firstWait<<doubled, b.longest)-now.Sub(w.last))
 }
 
-// reserve counts an attempt as wrong, before it is known whether it is. If it is too early, it returns the time until the
-// next. isStaff is true for the name of one of the staff.
+// reserve counts an attempt as wrong, before it is known whether it is. If it is too early, it returns the
+// time until the next. isStaff is true for the name of one of the staff.
 func (b *backoff[K]) reserve(key K, isStaff bool) (wait time.Duration, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

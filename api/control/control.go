@@ -1,8 +1,8 @@
-// Package control is the control screen: staff sign in with name and PIN, see every lane of their range, and control it.
-// The page is in web/.
+// Package control is the control screen: staff sign in with name and PIN, see every lane of their range, and
+// control it. The page is in web/.
 //
-// A signed cookie holds who is signed in, see sessions.go. So staff can declare a ceasefire while the store is down, also
-// right after the gateway was started.
+// A signed cookie holds who is signed in, see sessions.go. So staff can declare a ceasefire while the store
+// is down, also right after the gateway was started.
 package control
 
 import (
@@ -27,18 +27,21 @@ import (
 //go:embed web/*.html web/*.css web/*.js web/*.svg
 var web embed.FS
 
-// Range is the part of a running range that the control screen uses. staff is the name of the signed-in user, for the record.
+// Range is the part of a running range that the control screen uses. staff is the name of the signed-in user,
+// for the record.
 type Range interface {
 	staffops.Range
 	Now() lanes.Instant
-	// Changes returns the lanes that have changed since that version, in display order, the current version, and a channel
-	// that is closed when a lane or the holds change next. Since version 0 every lane has changed.
+	// Changes returns the lanes that have changed since that version, in display order, the current version,
+	// and a channel that is closed when a lane or the holds change next. Since version 0 every lane has
+	// changed.
 	Changes(after uint64) (changed []lanes.LaneStatus, version uint64, wake <-chan struct{})
 	Health() lanes.Health
 	// Ended is closed when the range stops here, or another process owns it.
 	Ended() <-chan struct{}
 
-	// Session returns an active session. Errors: lanes.ErrSessionEnded, lanes.ErrSessionNotFound, lanes.ErrStoreUnavailable.
+	// Session returns an active session. Errors: lanes.ErrSessionEnded, lanes.ErrSessionNotFound,
+	// lanes.ErrStoreUnavailable.
 	Session(ctx context.Context, id uuid.UUID) (*lanes.SessionView, error)
 	StaffCreate(ctx context.Context, staff string, lane uuid.UUID, c lanes.Create) (*lanes.SessionView, error)
 	StaffOn(ctx context.Context, staff string, session uuid.UUID, c lanes.Command) (*lanes.SessionView, error)
@@ -50,8 +53,8 @@ type Range interface {
 	// Record saves that staff signed in or out, or that somebody tried to. It does not block.
 	Record(ctx context.Context, staff, what string)
 
-	// Deliveries, History and Acts return at most limit records after the cursor, oldest first; 0 is before the first. Of an event that goes to
-	// several webhooks there is a delivery to each.
+	// Deliveries, History and Acts return at most limit records after the cursor, oldest first; 0 is before
+	// the first. Of an event that goes to several webhooks there is a delivery to each.
 	Deliveries(ctx context.Context, after uint64, limit int) ([]lanes.Logged, error)
 	History(ctx context.Context, after uint64, limit int) ([]lanes.Ended, error)
 	Acts(ctx context.Context, after uint64, limit int) ([]lanes.Act, error)
@@ -80,7 +83,8 @@ type Settings struct {
 	Staff    map[uuid.UUID]RangeStaff
 	Sessions *Sessions
 	Attempts *Attempts
-	// Range returns the running range with that id, or the reason why there is none: lanes.ErrStarting, lanes.ErrNotOwner.
+	// Range returns the running range with that id, or the reason why there is none: lanes.ErrStarting,
+	// lanes.ErrNotOwner.
 	Range       func(id uuid.UUID) (Range, error)
 	Router      *routing.Router                         // hands on what other nodes own; nil: this process serves every range
 	ShooterPath func(rangeID, session uuid.UUID) string // of the page on which a session's shooter sees the time

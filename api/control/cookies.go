@@ -18,9 +18,9 @@ import (
 	"rangegate/lanes"
 )
 
-// The cookies are signed with keys that are derived from the gateway's secret, the user and the hash of the user's PIN. So
-// whoever has read the configuration cannot forge one; a session ends when the PIN changes or the user is removed from the
-// configuration, and no other range's staff can forge one.
+// The cookies are signed with keys that are derived from the gateway's secret, the user and the hash of the
+// user's PIN. So whoever has read the configuration cannot forge one; a session ends when the PIN changes or
+// the user is removed from the configuration, and no other range's staff can forge one.
 
 const cookieName = "rangegate_control"
 
@@ -28,8 +28,8 @@ const cookieName = "rangegate_control"
 type authenticator struct {
 	*Sessions
 	staff map[member]Member
-	// held returns since when a ceasefire is in force on the range. The time is zero where that cannot be known, because the
-	// range is not running here.
+	// held returns since when a ceasefire is in force on the range. The time is zero where that cannot be
+	// known, because the range is not running here.
 	held func(rangeID uuid.UUID) (since time.Time, found bool)
 }
 
@@ -75,8 +75,8 @@ func (a *authenticator) find(r *http.Request) (s *session, ok bool) {
 	return a.admit(claimed, a.hasEnded)
 }
 
-// hasEnded is true if the session has ended. It ends a session that is too old, or was idle for too long, unless a ceasefire
-// began before that and is still in force.
+// hasEnded is true if the session has ended. It ends a session that is too old, or was idle for too long,
+// unless a ceasefire began before that and is still in force.
 func (a *authenticator) hasEnded(s *session) bool {
 	if s.live.Err() != nil {
 		return true
@@ -132,8 +132,8 @@ func setCookie(w http.ResponseWriter, r *http.Request, value string, maxAge int)
 	http.SetCookie(w, hostCookie(r, cookieName, "/control", value, maxAge))
 }
 
-// hostPrefix is that of cookies which browsers take from this very host only, over TLS, and for all of its paths: no other host of the
-// same domain can set them.
+// hostPrefix is that of cookies which browsers take from this very host only, over TLS, and for all of its
+// paths: no other host of the same domain can set them.
 const hostPrefix = "__Host-"
 
 // nameOf returns the name that a cookie has in the browser that sends the request.
@@ -155,8 +155,8 @@ func hostCookie(r *http.Request, name, path, value string, maxAge int) *http.Coo
 	}
 }
 
-// ceasefireSince returns since when a ceasefire is in force on the range: the earliest of them. It is found with the zero time
-// if the range is not running here.
+// ceasefireSince returns since when a ceasefire is in force on the range: the earliest of them. It is found
+// with the zero time if the range is not running here.
 func (c *screen) ceasefireSince(rangeID uuid.UUID) (since time.Time, found bool) {
 	r, err := c.Range(rangeID)
 	if err != nil {
@@ -201,10 +201,11 @@ func (c *screen) refreshSession(page http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// A device is a browser in which a user has signed in before. Wrong PINs that others send for the user's name are limited,
-// and must not keep the user from declaring a ceasefire: the user's own browsers have limits of their own. Users who share a browser
-// each have it as a device. The device cookie has an id and a MAC for each of them, which binds the id to the user. On such a device a
-// ceasefire can be begun before anybody signs in, and nothing else.
+// A device is a browser in which a user has signed in before. Wrong PINs that others send for the user's name
+// are limited, and must not keep the user from declaring a ceasefire: the user's own browsers have limits of
+// their own. Users who share a browser each have it as a device. The device cookie has an id and a MAC for
+// each of them, which binds the id to the user. On such a device a ceasefire can be begun before anybody
+// signs in, and nothing else.
 type device [16]byte
 
 const (
@@ -240,7 +241,8 @@ func (a *authenticator) rememberDevice(m member, w http.ResponseWriter, r *http.
 	http.SetCookie(w, hostCookie(r, deviceCookie, "/control/sign-in", value, deviceMaxAge))
 }
 
-// deviceParts returns the parts of the request's device cookie, of the user who signed in last first. They are not verified.
+// deviceParts returns the parts of the request's device cookie, of the user who signed in last first. They
+// are not verified.
 func deviceParts(r *http.Request) []string {
 	cookie, err := r.Cookie(nameOf(r, deviceCookie))
 	if err != nil {
@@ -259,7 +261,8 @@ func (a *authenticator) device(r *http.Request, m member) (id device) {
 	return device{}
 }
 
-// deviceOwner returns whose device the browser is that a request comes from: of the range's staff, who signed in there last.
+// deviceOwner returns whose device the browser is that a request comes from: of the range's staff, who signed
+// in there last.
 func (a *authenticator) deviceOwner(r *http.Request, rangeID uuid.UUID) (owner userBrowser, ok bool) {
 	for _, part := range deviceParts(r) {
 		for m := range a.staff {
@@ -274,7 +277,8 @@ func (a *authenticator) deviceOwner(r *http.Request, rangeID uuid.UUID) (owner u
 	return userBrowser{}, false
 }
 
-// parseDevice returns the browser of a user's part of a device cookie; zero if this gateway has not signed it for the user.
+// parseDevice returns the browser of a user's part of a device cookie; zero if this gateway has not signed it
+// for the user.
 func (a *authenticator) parseDevice(part string, m member) (id device) {
 	decoded, err := base64.RawURLEncoding.Strict().DecodeString(part)
 	key, ok := a.key(m)

@@ -29,8 +29,8 @@ const (
 	csvWriteTimeout = 30 * time.Second
 )
 
-// historyCSV sends the matching ended sessions, newest first, as a table (RFC 4180) in parts. If a read fails, it aborts
-// the connection, so that an incomplete table never looks complete.
+// historyCSV sends the matching ended sessions, newest first, as a table (RFC 4180) in parts. If a read
+// fails, it aborts the connection, so that an incomplete table never looks complete.
 func (c *screen) historyCSV(w http.ResponseWriter, r *http.Request) {
 	ctx := r.Context()
 	running, err := c.rangeOf(ctx)
@@ -77,8 +77,8 @@ func (c *screen) historyCSV(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// appendRows appends the rows of up to readSize ended sessions before the cursor, and returns the cursor to go on before; 0 at the
-// oldest one.
+// appendRows appends the rows of up to readSize ended sessions before the cursor, and returns the cursor to
+// go on before; 0 at the oldest one.
 func (c *screen) appendRows(
 	ctx context.Context, part *bytes.Buffer, h rangeHistory, l log[lanes.Ended], before uint64, matches func(lanes.Ended) bool,
 ) (next uint64, err error) {

@@ -287,8 +287,8 @@ func (f *fakeStore) fail(err error) {
 	f.err = err
 }
 
-// fixture is a control screen of two ranges: sam is staff of both, alex, an officer, of the north one only. Only the north one
-// runs.
+// fixture is a control screen of two ranges: sam is staff of both, alex, an officer, of the north one only.
+// Only the north one runs.
 type fixture struct {
 	*fakeRange
 	t        *testing.T

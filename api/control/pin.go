@@ -18,28 +18,29 @@ import (
 	"rangegate/api/screens"
 )
 
-// pinHashing is the cost of hashing a PIN: 19 MiB and about 30 ms, as OWASP recommends. A PIN has few digits, so the limit on
-// wrong PINs protects the PIN; the cost protects the configuration file.
+// pinHashing is the cost of hashing a PIN: 19 MiB and about 30 ms, as OWASP recommends. A PIN has few digits,
+// so the limit on wrong PINs protects the PIN; the cost protects the configuration file.
 var pinHashing = argon2id.Params{Memory: 19 << 10, Iterations: 2, Parallelism: 1, SaltLength: 16, KeyLength: 32}
 
 // HashPIN returns the hash of a PIN for the configuration (pin_hash). It takes about 30 ms.
 func HashPIN(pin string) (string, error) { return argon2id.CreateHash(pin, &pinHashing) }
 
 const (
-	// maxComparisons is the number of parallel PIN comparisons for browsers in which the user has not signed in before; it
-	// bounds their memory. Users' own devices have maxDeviceComparisons beside them.
+	// maxComparisons is the number of parallel PIN comparisons for browsers in which the user has not signed
+	// in before; it bounds their memory. Users' own devices have maxDeviceComparisons beside them.
 	maxComparisons       = 2
 	maxDeviceComparisons = 1
-	// maxWaiting is the number of comparisons for unknown browsers, of all ranges, that run or wait: half a second of work.
-	// maxDeviceWaiting is that of a range's known devices.
+	// maxWaiting is the number of comparisons for unknown browsers, of all ranges, that run or wait: half a
+	// second of work. maxDeviceWaiting is that of a range's known devices.
 	maxWaiting       = 32
 	maxDeviceWaiting = 4
 	// maxWrongPINs is the number of wrong PINs a minute for a client's network.
 	maxWrongPINs = 5
 )
 
-// signInLimiter checks PINs and limits wrong ones. A browser in which the user has not signed in before is limited together
-// with all others: by its network, by the name, and by the queue for comparisons. A device of the user shares none of that.
+// signInLimiter checks PINs and limits wrong ones. A browser in which the user has not signed in before is
+// limited together with all others: by its network, by the name, and by the queue for comparisons. A device
+// of the user shares none of that.
 type signInLimiter struct {
 	staff     map[member]Member
 	dummies   map[uuid.UUID][]string // of each range, and with uuid.Nil of all: see dummyHash
@@ -84,9 +85,9 @@ func newSignInLimiter(staff map[member]Member, attempts *Attempts) *signInLimite
 // errWrong is the refusal of a wrong PIN, and of an unknown name.
 var errWrong = endpoint.Refuse("unauthorized", "the range, the name or the PIN is wrong", 0)
 
-// check returns nil if that is the PIN of that name. An unknown name gets the same refusal as a wrong PIN, after the same
-// time: errWrong. Beyond the limit the PIN is not compared, so that a right one reveals nothing either. check blocks while
-// other PINs are compared, until ctx ends.
+// check returns nil if that is the PIN of that name. An unknown name gets the same refusal as a wrong PIN,
+// after the same time: errWrong. Beyond the limit the PIN is not compared, so that a right one reveals
+// nothing either. check blocks while other PINs are compared, until ctx ends.
 func (l *signInLimiter) check(ctx context.Context, b userBrowser, pin string, from netip.Prefix) error {
 	if b.device != (device{}) {
 		return l.checkDevice(ctx, b, pin)
@@ -174,8 +175,8 @@ func compare(ctx context.Context, slots chan struct{}, pin, hash string) (bool, 
 	return match && err == nil, nil
 }
 
-// dummyHash returns what the PIN of an unknown name is compared with, so that the refusal takes as long as for a known one:
-// a hash with the cost of somebody else's of the range, always the same for a name.
+// dummyHash returns what the PIN of an unknown name is compared with, so that the refusal takes as long as
+// for a known one: a hash with the cost of somebody else's of the range, always the same for a name.
 func (l *signInLimiter) dummyHash(m member) string {
 	dummies := l.dummies[m.rangeID]
 	if len(dummies) == 0 {

@@ -19,8 +19,8 @@ import (
 // maxOrigin bounds the length of the address in a QR code, so that the code stays readable on small paper.
 const maxOrigin = 200
 
-// sessionQR serves the QR code of the page on which a session's shooter sees the time. The browser says at which address the gateway is
-// reached: behind a proxy the gateway does not know it.
+// sessionQR serves the QR code of the page on which a session's shooter sees the time. The browser says at
+// which address the gateway is reached: behind a proxy the gateway does not know it.
 func (c *screen) sessionQR(w http.ResponseWriter, r *http.Request) {
 	origin := r.URL.Query().Get("origin")
 	if problem := originProblem(origin); problem != "" {

@@ -10,7 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Staff get the QR code of a session of their range, as an image, for the address at which their browser reaches the gateway.
+// Staff get the QR code of a session of their range, as an image, for the address at which their browser
+// reaches the gateway.
 func TestTheQRCodeOfASession(t *testing.T) {
 	f := newFixture(t)
 	staff := f.signedIn()
@@ -37,7 +38,8 @@ func TestTheQRCodeOfASession(t *testing.T) {
 	require.Equal(t, http.StatusUnauthorized, status)
 }
 
-// The key of the pages of shooters outlives a restart, is another one than any other purpose's, and changes with the secret.
+// The key of the pages of shooters outlives a restart, is another one than any other purpose's, and changes
+// with the secret.
 func TestTheKeyForOnePurpose(t *testing.T) {
 	f := newFixture(t)
 	before := f.sessions.Key("pages")

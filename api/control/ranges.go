@@ -11,8 +11,9 @@ import (
 	"rangegate/api/endpoint"
 )
 
-// MaxListed is the most ranges that a gateway lists by name for anybody. Of more, whoever comes has to know the name: nobody finds one in
-// so long a list, and a gateway of that many ranges has several owners, whose names it does not give away.
+// MaxListed is the most ranges that a gateway lists by name for anybody. Of more, whoever comes has to know
+// the name: nobody finds one in so long a list, and a gateway of that many ranges has several owners, whose
+// names it does not give away.
 const MaxListed = 24
 
 // NamedRange is what anybody may know of a range that has a control screen.
@@ -21,8 +22,9 @@ type NamedRange struct {
 	Name string    `json:"name"`
 }
 
-// RangesNamed returns the ranges that have a control screen, sorted by name. With a name, and where there are more than MaxListed, it
-// returns those of that name alone, whatever its case; complete is false if there are others.
+// RangesNamed returns the ranges that have a control screen, sorted by name. With a name, and where there are
+// more than MaxListed, it returns those of that name alone, whatever its case; complete is false if there are
+// others.
 func RangesNamed(staff map[uuid.UUID]RangeStaff, name string) (ranges []NamedRange, complete bool) {
 	all := []NamedRange{}
 	for id, r := range staff {

@@ -39,8 +39,9 @@ type log[E any] struct {
 	cursor func(E) uint64
 }
 
-// readBackwards returns at most limit matching records before the cursor, newest first; 0 starts at the newest. next is the
-// cursor for the next call, 0 at the oldest record. There may be more records although fewer than limit were found.
+// readBackwards returns at most limit matching records before the cursor, newest first; 0 starts at the
+// newest. next is the cursor for the next call, 0 at the oldest record. There may be more records although
+// fewer than limit were found.
 func (l log[E]) readBackwards(ctx context.Context, before uint64, limit int, matches func(E) bool) (found []E, next uint64, err error) {
 	if before == 0 || before > l.last {
 		before = l.last + 1
@@ -186,8 +187,8 @@ func (h rangeHistory) log(ctx context.Context) log[lanes.Ended] {
 	return log[lanes.Ended]{last, h.r.History, func(e lanes.Ended) uint64 { return e.Cursor }}
 }
 
-// matcher returns whether a session matches the text and ended before until, if that is not empty. It returns endpoint.Faults if until
-// is no time.
+// matcher returns whether a session matches the text and ended before until, if that is not empty. It returns
+// endpoint.Faults if until is no time.
 func (h rangeHistory) matcher(text, until string) (matches func(lanes.Ended) bool, err error) {
 	text = strings.ToLower(strings.TrimSpace(text))
 	var end time.Time

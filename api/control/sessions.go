@@ -13,9 +13,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// A session is one signed-in user of one range. All of it is in a cookie (cookies.go): so it survives a restart of the
-// gateway, and signing in needs no store. In memory the gateway keeps when a session was last used; in the store the secret
-// that signs the cookies, and which sessions were signed out before their end.
+// A session is one signed-in user of one range. All of it is in a cookie (cookies.go): so it survives a
+// restart of the gateway, and signing in needs no store. In memory the gateway keeps when a session was last
+// used; in the store the secret that signs the cookies, and which sessions were signed out before their end.
 type session struct {
 	member
 	id    [16]byte
@@ -43,15 +43,15 @@ const (
 	maxIdle = 12 * time.Hour
 	// maxAge is how long a session lasts, however much it is used.
 	maxAge = 24 * time.Hour
-	// maxAgeHeld is maxAge while a ceasefire is in force, which no signed-in board may lose sight of. maxIdle does not count
-	// then.
+	// maxAgeHeld is maxAge while a ceasefire is in force, which no signed-in board may lose sight of. maxIdle
+	// does not count then.
 	maxAgeHeld = 72 * time.Hour
 	// maxSignedOut is the number of signed-out sessions of a user that are kept one by one.
 	maxSignedOut = 50
 )
 
-// age returns how old the session is, idle for how long it was not used. A clock that was set back does not prolong it for
-// ever.
+// age returns how old the session is, idle for how long it was not used. A clock that was set back does not
+// prolong it for ever.
 func (s *session) age() time.Duration  { return time.Since(s.began).Abs() }
 func (s *session) idle() time.Duration { return time.Since(*s.used.Load()).Abs() }
 
@@ -104,8 +104,9 @@ func (s *Sessions) Key(purpose string) []byte {
 	return sign(s.secret[:], []byte("rangegate "+purpose))
 }
 
-// Refresh takes over a new secret, which ends every session, and what other gateways have signed out, and saves what could
-// not be saved before. A secret that the store has lost is saved again. Refresh blocks while the store does.
+// Refresh takes over a new secret, which ends every session, and what other gateways have signed out, and
+// saves what could not be saved before. A secret that the store has lost is saved again. Refresh blocks while
+// the store does.
 func (s *Sessions) Refresh(ctx context.Context) error {
 	s.saving.Lock()
 	defer s.saving.Unlock()
@@ -161,8 +162,8 @@ func (s *Sessions) save(ctx context.Context, remove [][32]byte) error {
 	return nil
 }
 
-// signedOutID is the id under which the store keeps that a session was signed out: 16 bytes of its user, and its own. With
-// the id zero it is about every session of the user that would last no longer.
+// signedOutID is the id under which the store keeps that a session was signed out: 16 bytes of its user, and
+// its own. With the id zero it is about every session of the user that would last no longer.
 func signedOutID(m member, id [16]byte) (key [32]byte) {
 	digest := sha256.Sum256(slices.Concat([]byte("rangegate member"), m.rangeID[:], []byte(m.name)))
 	copy(key[:16], digest[:16])
@@ -189,9 +190,9 @@ func (s *Sessions) isSignedOut(session *session) bool {
 	return found || covered(s.signedOut, id, session.lastEnd().Truncate(time.Millisecond))
 }
 
-// signOut ends the session for good, also in copies of its cookie and after a restart. After an error it has ended in this
-// process, and Refresh saves it. A user with more than maxSignedOut such sessions is signed out of all that began before
-// the last of them, so that what is kept is bounded.
+// signOut ends the session for good, also in copies of its cookie and after a restart. After an error it has
+// ended in this process, and Refresh saves it. A user with more than maxSignedOut such sessions is signed out
+// of all that began before the last of them, so that what is kept is bounded.
 func (s *Sessions) signOut(ctx context.Context, session *session) error {
 	session.end()
 	s.saving.Lock()
@@ -242,7 +243,8 @@ func (s *Sessions) begin(m member) *session {
 	return begun
 }
 
-// admit returns the session that a cookie is of, as this process knows it. ok is false if it has ended; hasEnded ends it.
+// admit returns the session that a cookie is of, as this process knows it. ok is false if it has ended;
+// hasEnded ends it.
 func (s *Sessions) admit(claimed *session, hasEnded func(*session) bool) (current *session, ok bool) {
 	s.mu.Lock()
 	current = s.byID[claimed.id]

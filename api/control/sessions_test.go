@@ -169,7 +169,8 @@ func TestASignOutWhileTheStoreIsDown(t *testing.T) {
 	require.False(t, b.isSignedIn())
 }
 
-// A new secret, and what another gateway signs out, count in a running gateway; a store that has lost either gets it back.
+// A new secret, and what another gateway signs out, count in a running gateway; a store that has lost either
+// gets it back.
 func TestRefresh(t *testing.T) {
 	f := newFixture(t)
 	b := f.signedIn()
@@ -204,8 +205,8 @@ func TestRefresh(t *testing.T) {
 	require.True(t, b.isSignedIn())
 }
 
-// What is kept of signed-out sessions is bounded: many of a user become one record, which ends no later session and nobody
-// else's.
+// What is kept of signed-out sessions is bounded: many of a user become one record, which ends no later
+// session and nobody else's.
 func TestManySignOutsAreKeptAsOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)

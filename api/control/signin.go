@@ -47,8 +47,9 @@ func readSignIn(in *endpoint.Input) signIn {
 	}
 }
 
-// signInDestination returns the range that somebody signs in at: its owner alone compares PINs and delays wrong ones. It reads the key
-// exactly as the endpoint does, so that a request is never compared anywhere else. What names no range with staff is refused here.
+// signInDestination returns the range that somebody signs in at: its owner alone compares PINs and delays
+// wrong ones. It reads the key exactly as the endpoint does, so that a request is never compared anywhere
+// else. What names no range with staff is refused here.
 func (c *screen) signInDestination(r *http.Request) (uuid.UUID, routing.Way) {
 	body, err := routing.Body(r)
 	var keys map[string]json.RawMessage
@@ -108,8 +109,8 @@ func (c *screen) signIn(ctx context.Context, s signIn) (endpoint.Empty, error) {
 	return endpoint.Empty{}, nil
 }
 
-// publicView is what anybody who has the address of a range's sign-in page is told: the range's name, and of a ceasefire, as whoever
-// comes to the screen must know of it before the PIN is typed.
+// publicView is what anybody who has the address of a range's sign-in page is told: the range's name, and of
+// a ceasefire, as whoever comes to the screen must know of it before the PIN is typed.
 type publicView struct {
 	Range string  `json:"range_name"` // empty for a range without staff
 	Known bool    `json:"known"`      // false while the range does not run here, and for a range without staff
@@ -163,9 +164,10 @@ func readCeasefireBegin(in *endpoint.Input) ceasefireBegin {
 	return ceasefireBegin{readRange(in), staffops.ReadScope(in)}
 }
 
-// beginCeasefire sets a hold for a browser in which one of the range's staff has signed in before, and whose session has ended. It needs no
-// PIN: a ceasefire must not wait for one. It ends nothing, and is recorded under the name of who signed in there last. Errors: unauthorized
-// for any other browser, too_many_requests, those of Range.
+// beginCeasefire sets a hold for a browser in which one of the range's staff has signed in before, and whose
+// session has ended. It needs no PIN: a ceasefire must not wait for one. It ends nothing, and is recorded
+// under the name of who signed in there last. Errors: unauthorized for any other browser, too_many_requests,
+// those of Range.
 func (c *screen) beginCeasefire(ctx context.Context, b ceasefireBegin) (staffops.HoldResult, error) {
 	owner, ok := c.auth.deviceOwner(ctx.Value(exchangeKey{}).(exchange).r, b.rangeID)
 	if !ok {
@@ -186,9 +188,9 @@ func (c *screen) beginCeasefire(ctx context.Context, b ceasefireBegin) (staffops
 	return staffops.HoldChange{Scope: b.scope, On: true}.Apply(ctx, r, "device of "+owner.name)
 }
 
-// record saves that the user has signed in, or out, or that somebody tried to as this user. Whoever does so very often is
-// not recorded each time: the record of everything else must not be pushed out of the store. While the range is not running
-// here, only the log has it.
+// record saves that the user has signed in, or out, or that somebody tried to as this user. Whoever does so
+// very often is not recorded each time: the record of everything else must not be pushed out of the store.
+// While the range is not running here, only the log has it.
 func (c *screen) record(ctx context.Context, m member, what string) {
 	if r, err := c.Range(m.rangeID); err == nil && c.Attempts.mayRecord(m) {
 		r.Record(ctx, m.name, what)
@@ -204,8 +206,8 @@ func isTooMany(err error) bool {
 // signOutLimit is how long a sign-out waits for the store.
 const signOutLimit = 3 * time.Second
 
-// signOut ends the session, in every window that has it, and for good. While the store is down it answers not_saved: the
-// session has ended here, and after a restart a copy of its cookie would be valid again.
+// signOut ends the session, in every window that has it, and for good. While the store is down it answers
+// not_saved: the session has ended here, and after a restart a copy of its cookie would be valid again.
 func (c *screen) signOut(w http.ResponseWriter, r *http.Request) {
 	s := sessionOf(r.Context())
 	ctx, cancel := context.WithTimeout(r.Context(), signOutLimit)

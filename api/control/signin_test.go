@@ -170,7 +170,8 @@ func TestInventedNamesPushNoneOfTheStaffOut(t *testing.T) {
 	})
 }
 
-// A device of the user waits too, and never long: whoever fumbles at the counter's tablet guesses a dozen PINs an hour there.
+// A device of the user waits too, and never long: whoever fumbles at the counter's tablet guesses a dozen
+// PINs an hour there.
 func TestWrongPINsOnADeviceWaitLonger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // the clock does not advance while PINs are compared
 		f := newFixture(t)
@@ -224,8 +225,8 @@ func TestAnOperatorUnlocksAName(t *testing.T) {
 	})
 }
 
-// A known device shares nothing with others at its address: neither the limit of the network, nor that of the name, nor the
-// queue for comparisons.
+// A known device shares nothing with others at its address: neither the limit of the network, nor that of the
+// name, nor the queue for comparisons.
 func TestAKnownDeviceBehindASharedAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
@@ -288,8 +289,8 @@ func (f *fixture) handlerAuth(*testing.T) *authenticator {
 	return newAuthenticator(staff, f.sessions, func(uuid.UUID) (time.Time, bool) { return time.Time{}, false })
 }
 
-// While others send wrong PINs for a name, its user can sign in with a browser that has signed in before, and with no other;
-// that browser has five attempts a minute of its own.
+// While others send wrong PINs for a name, its user can sign in with a browser that has signed in before, and
+// with no other; that browser has five attempts a minute of its own.
 func TestWrongPINsOfOthersDoNotLockAUserOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // the clock does not advance while PINs are compared
 		f := newFixture(t)
@@ -325,8 +326,8 @@ func TestWrongPINsOfOthersDoNotLockAUserOut(t *testing.T) {
 	})
 }
 
-// Users who take turns at one screen each have it as a device of their own: wrong PINs of others lock none of them out. It stays one
-// for the eight who signed in there last.
+// Users who take turns at one screen each have it as a device of their own: wrong PINs of others lock none of
+// them out. It stays one for the eight who signed in there last.
 func TestUsersWhoTakeTurnsAtOneScreenAreNotLockedOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
@@ -575,7 +576,8 @@ func TestOnlyAnOfficerEndsACeasefireOverTheRange(t *testing.T) {
 	require.Contains(t, f.lastCommand(), "alex lifts range")
 }
 
-// Before anybody signs in, the page of a range says its name and whether a ceasefire is in force, and nothing else of it.
+// Before anybody signs in, the page of a range says its name and whether a ceasefire is in force, and nothing
+// else of it.
 func TestTheSignInPageKnowsOfACeasefire(t *testing.T) {
 	f := newFixture(t)
 	state := func(rangeID uuid.UUID) string {
@@ -604,8 +606,8 @@ func ceasefirePath(rangeID uuid.UUID) string {
 	return "/control/sign-in/" + rangeID.String() + "/ceasefire"
 }
 
-// A ceasefire must not wait for a PIN: where one of the range's staff has signed in before, it begins without one, and it is on record whose
-// browser that is.
+// A ceasefire must not wait for a PIN: where one of the range's staff has signed in before, it begins without
+// one, and it is on record whose browser that is.
 func TestADeviceOfStaffBeginsACeasefireWithoutASignIn(t *testing.T) {
 	f := newFixture(t)
 	b := f.signedIn()
@@ -630,7 +632,8 @@ func TestADeviceOfStaffBeginsACeasefireWithoutASignIn(t *testing.T) {
 	require.Equal(t, "device of alex holds range "+uuid.Nil.String(), f.lastCommand(), "who signed in last")
 }
 
-// Nobody else does: no stranger, nobody of another range, nobody who has left or whose PIN was changed, and no page of another site.
+// Nobody else does: no stranger, nobody of another range, nobody who has left or whose PIN was changed, and
+// no page of another site.
 func TestAStrangerBeginsNoCeasefire(t *testing.T) {
 	f := newFixture(t)
 	const body = `{"scope":"range"}`
@@ -662,7 +665,8 @@ func TestAStrangerBeginsNoCeasefire(t *testing.T) {
 	require.Empty(t, f.lastCommand())
 }
 
-// A browser that was stolen cannot hold a range again and again faster than staff release it. What repeats one that is in force is no other one.
+// A browser that was stolen cannot hold a range again and again faster than staff release it. What repeats
+// one that is in force is no other one.
 func TestTheCeasefiresOfADeviceAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)

@@ -13,8 +13,8 @@ import (
 	"rangegate/lanes"
 )
 
-// stream sends the live state of the range: first `picture`, then `change` after every change, `beat` in between, and `bye`
-// when the session ends. It ends when the range no longer runs here.
+// stream sends the live state of the range: first `picture`, then `change` after every change, `beat` in
+// between, and `bye` when the session ends. It ends when the range no longer runs here.
 func (c *screen) stream(w http.ResponseWriter, r *http.Request) {
 	s := sessionOf(r.Context())
 	slots := c.streams.Of(s.rangeID)

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// walkIns names the customers of one range who give no name: by a word and the lowest number that nobody on a lane has. Its methods are
-// safe for concurrent use: two sales at one time get two names.
+// walkIns names the customers of one range who give no name: by a word and the lowest number that nobody on a
+// lane has. Its methods are safe for concurrent use: two sales at one time get two names.
 type walkIns struct {
 	mu    sync.Mutex
 	given map[string]bool // to sales that are under way

@@ -30,13 +30,15 @@ type API struct {
 	Context func(ctx context.Context, traceID string) context.Context
 	// Timeout is how long an endpoint may take, unless it is declared WithoutTimeout. Zero: no limit.
 	Timeout time.Duration
-	// Admit is called before a request that was read is carried out, and release after it. nil: every request is admitted.
+	// Admit is called before a request that was read is carried out, and release after it. nil: every request
+	// is admitted.
 	Admit func(context.Context) (release func(), err error)
-	// ReservePage waits for the room of one page of records, for a bounded time, or refuses the request. nil: there is room for
-	// every page.
+	// ReservePage waits for the room of one page of records, for a bounded time, or refuses the request. nil:
+	// there is room for every page.
 	ReservePage func(context.Context) (PageRoom, error)
-	// KeyReused reports whether another request has the Idempotency-Key. It is asked about malformed requests only: a repeat with
-	// another content is refused as such before its fields are judged. nil: the commands have no keys.
+	// KeyReused reports whether another request has the Idempotency-Key. It is asked about malformed requests
+	// only: a repeat with another content is refused as such before its fields are judged. nil: the commands
+	// have no keys.
 	KeyReused func(ctx context.Context, name, fingerprint string) bool
 	// Defect is called once for every internal error, before the response is written. Only a panic has a stack.
 	Defect func(r *http.Request, cause error, stack []byte)
@@ -85,7 +87,8 @@ func (a *API) Mount(r chi.Router, prefix string, endpoints []Endpoint, guards ..
 // serve runs the endpoint within its timeout.
 func (a *API) serve(e Endpoint, w http.ResponseWriter, r *http.Request) error {
 	if e.withoutTimeout {
-		// The server's write timeout counts from the end of the request's header. A test's recorder has no deadline to set.
+		// The server's write timeout counts from the end of the request's header. A test's recorder has no
+		// deadline to set.
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
 	}
 	if e.withoutTimeout || a.Timeout == 0 {
@@ -96,7 +99,8 @@ func (a *API) serve(e Endpoint, w http.ResponseWriter, r *http.Request) error {
 	return e.serve(ctx, a, w, r)
 }
 
-// runAdmitted runs do if the request is admitted. Reading and writing, which a slow client can delay, are outside of it.
+// runAdmitted runs do if the request is admitted. Reading and writing, which a slow client can delay, are
+// outside of it.
 func runAdmitted[Out any](ctx context.Context, a *API, do func() (Out, error)) (Out, error) {
 	if a.Admit != nil {
 		release, err := a.Admit(ctx)
@@ -180,9 +184,9 @@ var methods = []string{
 	http.MethodConnect, http.MethodOptions, http.MethodTrace,
 }
 
-// routeMethods routes HEAD as GET, as no route is declared for it: net/http sends no body in response. (GetHead of chi takes the path of
-// every sub-router for one with its own HEAD.) A method that chi does not know is routed as TRACE: chi would respond 405 before
-// authentication.
+// routeMethods routes HEAD as GET, as no route is declared for it: net/http sends no body in response.
+// (GetHead of chi takes the path of every sub-router for one with its own HEAD.) A method that chi does not
+// know is routed as TRACE: chi would respond 405 before authentication.
 func routeMethods(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {

@@ -73,7 +73,8 @@ type document struct {
 	reference Reference
 }
 
-// Content describes a body with an example. Like Schema, it is for bodies that no endpoint of the gateway reads or sends.
+// Content describes a body with an example. Like Schema, it is for bodies that no endpoint of the gateway
+// reads or sends.
 func Content[T any](doc *openapi3.T) openapi3.Content {
 	return document{T: doc}.content(reflect.TypeFor[T]())
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// Document30Handler serves a document of OpenAPI 3.1 in OpenAPI 3.0.3, for tools that read nothing newer: it has the same paths and
-// schemas. Version 3.0 has no webhooks: they are an extension of that document, which some tools show and generators ignore. note is added
-// to its description. It is made with the first request.
+// Document30Handler serves a document of OpenAPI 3.1 in OpenAPI 3.0.3, for tools that read nothing newer: it
+// has the same paths and schemas. Version 3.0 has no webhooks: they are an extension of that document, which
+// some tools show and generators ignore. note is added to its description. It is made with the first request.
 func Document30Handler(doc *openapi3.T, note string) http.HandlerFunc {
 	body := sync.OnceValue(func() []byte { return encode(document30(doc, note)) })
 	return func(w http.ResponseWriter, _ *http.Request) { write(w, http.StatusOK, body()) }
@@ -43,8 +43,8 @@ func document30(doc *openapi3.T, note string) map[string]any {
 	return all
 }
 
-// schemas30 changes every schema that stands under the key schema anywhere below v, as in parameters, headers and contents. Examples have
-// no such key.
+// schemas30 changes every schema that stands under the key schema anywhere below v, as in parameters, headers
+// and contents. Examples have no such key.
 func schemas30(v any) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -102,8 +102,8 @@ func schema30(schema map[string]any) {
 	}
 }
 
-// nullable30 replaces the type null, which there is not, by nullable, which needs a type beside it. Every schema that is referred to is
-// of an object.
+// nullable30 replaces the type null, which there is not, by nullable, which needs a type beside it. Every
+// schema that is referred to is of an object.
 func nullable30(schema map[string]any) {
 	if types, ok := schema["type"].([]any); ok {
 		types = slices.DeleteFunc(types, func(t any) bool { return t == "null" })

@@ -6,9 +6,9 @@
 //
 //	func readID(in *endpoint.Input) uuid.UUID { return in.PathID("id", "Session") }
 //
-// For a request, the reader returns the value, and all faults are collected by field name. When the endpoint is declared,
-// the reader runs once without a request and records its fields, so that the OpenAPI document cannot drift. A reader
-// therefore reads the same fields whatever their values are, and does nothing else.
+// For a request, the reader returns the value, and all faults are collected by field name. When the endpoint
+// is declared, the reader runs once without a request and records its fields, so that the OpenAPI document
+// cannot drift. A reader therefore reads the same fields whatever their values are, and does nothing else.
 //
 // The code behind an endpoint needs no import of this package. Its errors, also wrapped ones, may have these methods:
 //
@@ -70,15 +70,17 @@ func (e Endpoint) Example(response any) Endpoint {
 	return e
 }
 
-// WithoutTimeout exempts an endpoint that waits for another server from API.Timeout and from the server's write timeout.
+// WithoutTimeout exempts an endpoint that waits for another server from API.Timeout and from the server's
+// write timeout.
 func (e Endpoint) WithoutTimeout() Endpoint {
 	e.withoutTimeout = true
 	return e
 }
 
-// Handle declares an endpoint: read parses the request, do carries it out, and its response is sent with status. Fields of
-// a response with the tag `header` are sent as headers. The codes are for the document, where the endpoint is in one: those
-// that do may respond with beside `internal`, `timeout` and those of malformed requests.
+// Handle declares an endpoint: read parses the request, do carries it out, and its response is sent with
+// status. Fields of a response with the tag `header` are sent as headers. The codes are for the document,
+// where the endpoint is in one: those that do may respond with beside `internal`, `timeout` and those of
+// malformed requests.
 func Handle[In, Out any](
 	method, path string, status int, summary string,
 	read func(*Input) In,
@@ -164,8 +166,9 @@ const (
 //	Fingerprint  of the request: the same name with another fingerprint is the error `idempotency_key_reused`
 //	Render       the response as it will be sent, status and body; safe to call from any goroutine
 //
-// For a repeat, do returns an error with the method Replay() (status int, body []byte), which is what Render returned for
-// the first request. That is sent again, byte for byte, with the header `idempotency-replayed: true`.
+// For a repeat, do returns an error with the method Replay() (status int, body []byte), which is what Render
+// returned for the first request. That is sent again, byte for byte, with the header `idempotency-replayed:
+// true`.
 //
 // show converts the command and the domain's result into the response; it is NoBody for 204.
 func Command[C, A, Out any, K ~struct {
@@ -212,7 +215,8 @@ func Command[C, A, Out any, K ~struct {
 	return e
 }
 
-// refuseReuse returns the refusal of a malformed request: idempotency_key_reused if another request has its key, else the given one.
+// refuseReuse returns the refusal of a malformed request: idempotency_key_reused if another request has its
+// key, else the given one.
 func (a *API) refuseReuse(ctx context.Context, in *Input, refusal error) error {
 	if in.complete && a.KeyReused != nil {
 		if name := in.key(); name != "" && a.KeyReused(ctx, name, in.fingerprint()) {

@@ -33,7 +33,8 @@ func (e Errors) lookUp(code string) Error {
 // Refusal returns an error that is only a code; the table has the sentence.
 func Refusal(code string) error { return refusal{code: code} }
 
-// Refuse returns an error with a code, a sentence of its own, and a wait; zero is the wait that the table has for the code.
+// Refuse returns an error with a code, a sentence of its own, and a wait; zero is the wait that the table has
+// for the code.
 func Refuse(code, sentence string, wait time.Duration) error { return refusal{code, sentence, wait} }
 
 type refusal struct {
@@ -67,7 +68,8 @@ func (CursorGone) Error() string {
 // Code is cursor_gone.
 func (CursorGone) Code() string { return "cursor_gone" }
 
-// problem returns how the wire shows err. An error without a code of the table is a defect: `internal`, without its text.
+// problem returns how the wire shows err. An error without a code of the table is a defect: `internal`,
+// without its text.
 func (a *API) problem(err error) (entry Error, body failure) {
 	var coded interface {
 		error
@@ -128,7 +130,8 @@ type failure struct {
 	Oldest  string `json:"oldest,omitempty" doc:"With cursor_gone only: the cursor to go on behind; what was before it is not kept" pattern:"^[0-9]+$"`
 }
 
-// Response returns a whole response of HTTP/1.1 with err, which has a code of the table, and its trace id: for what no handler gets.
+// Response returns a whole response of HTTP/1.1 with err, which has a code of the table, and its trace id:
+// for what no handler gets.
 func (e Errors) Response(err error) (traceID string, response []byte) {
 	entry, body := (&API{Errors: e}).problem(err)
 	body.TraceID = newTraceID()

@@ -6,7 +6,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Text reads a required string of the body: shortest to longest characters after trimming, none of them a control character.
+// Text reads a required string of the body: shortest to longest characters after trimming, none of them a
+// control character.
 func (in *Input) Text(name string, shortest, longest int, description, example string) string {
 	return readField(in, field{place: inBody, name: name, description: description, required: true, example: example}, text{shortest, longest}, "")
 }
@@ -16,8 +17,8 @@ func (in *Input) OptionalText(name string, shortest, longest int, description, e
 	return readField(in, field{place: inBody, name: name, description: description, example: example}, text{shortest, longest}, "")
 }
 
-// Pairs reads an object of texts from the body: at most so many, and together of at most so many bytes, none with a control
-// character. It returns nil if none is given.
+// Pairs reads an object of texts from the body: at most so many, and together of at most so many bytes, none
+// with a control character. It returns nil if none is given.
 func (in *Input) Pairs(name string, most, bytes int, description string, example map[string]string) map[string]string {
 	return readField(in, field{place: inBody, name: name, description: description, example: example}, pairs{most, bytes}, nil)
 }

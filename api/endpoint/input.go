@@ -17,9 +17,9 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// Input is what a reader reads from: a request, or nothing while the endpoint is declared. Its methods return the field's
-// value. Where the request breaks the field's rule they record the fault and return a zero value, which is never used: a
-// request with a fault is refused.
+// Input is what a reader reads from: a request, or nothing while the endpoint is declared. Its methods return
+// the field's value. Where the request breaks the field's rule they record the fault and return a zero value,
+// which is never used: a request with a fault is refused.
 type Input struct {
 	request *http.Request // nil: only the fields are recorded
 	fields  []field       // as recorded, in the reader's order
@@ -100,7 +100,8 @@ func (in *Input) lookUp(p place, name string) (text string, form valueForm, foun
 	return word, quoted, err == nil
 }
 
-// unquote returns the content of a JSON string that decode has checked: without a backslash, the bytes between its quotes.
+// unquote returns the content of a JSON string that decode has checked: without a backslash, the bytes
+// between its quotes.
 func unquote(raw json.RawMessage) (text string, err error) {
 	if bytes.IndexByte(raw, '\\') < 0 {
 		return string(raw[1 : len(raw)-1]), nil
@@ -125,7 +126,8 @@ func (in *Input) unreadable(p place, sentence string) {
 // maxBody is the maximum size of a body in bytes (WIRE.md, Requests).
 const maxBody = 64 << 10
 
-// load reads the whole body. A body that is too large or too slow is an error; one that breaks off is recorded as a fault.
+// load reads the whole body. A body that is too large or too slow is an error; one that breaks off is
+// recorded as a fault.
 func (in *Input) load(w http.ResponseWriter) error {
 	raw, err := io.ReadAll(http.MaxBytesReader(w, in.request.Body, maxBody))
 	var tooLarge *http.MaxBytesError
@@ -145,8 +147,9 @@ func (in *Input) load(w http.ResponseWriter) error {
 
 // decode parses the loaded body as one JSON object. An optional body may be empty.
 //
-// A map of raw values makes it exact: keys are case-sensitive, unknown ones are ignored, of two with one name the last one
-// counts, and bytes after the object are refused. encoding/json silently repairs broken UTF-8, so that is checked first.
+// A map of raw values makes it exact: keys are case-sensitive, unknown ones are ignored, of two with one name
+// the last one counts, and bytes after the object are refused. encoding/json silently repairs broken UTF-8,
+// so that is checked first.
 func (in *Input) decode(optional bool) error {
 	if len(in.broken) > 0 || optional && len(in.raw) == 0 {
 		return nil

@@ -41,8 +41,8 @@ func (k text) parse(s string, form valueForm) (string, bool) {
 	return s, fits && (k.shortest == 0 || strings.ContainsFunc(s, isVisible)) && form != literal
 }
 
-// isVisible reports whether the character shows by itself. Format characters (zero-width ones, those that set the direction of writing), marks
-// and fillers do not.
+// isVisible reports whether the character shows by itself. Format characters (zero-width ones, those that set
+// the direction of writing), marks and fillers do not.
 func isVisible(r rune) bool {
 	const brailleBlank = '\u2800'
 	return unicode.In(r, unicode.Letter, unicode.Number, unicode.Punct, unicode.Symbol) &&
@@ -116,8 +116,8 @@ func (k integer) parse(s string, form valueForm) (int, bool) {
 	return n, err == nil && k.lowest <= n && n <= k.highest && form != quoted
 }
 
-// parseWhole parses a JSON number that is an integer as JSON Schema has it, whatever its notation: 60.0 and 6e1 are 60. Numbers of
-// JSON are interoperable as float64 (RFC 8259), which holds integers up to 2^53.
+// parseWhole parses a JSON number that is an integer as JSON Schema has it, whatever its notation: 60.0 and
+// 6e1 are 60. Numbers of JSON are interoperable as float64 (RFC 8259), which holds integers up to 2^53.
 func parseWhole(s string) (int, error) {
 	n, err := strconv.ParseFloat(s, 64)
 	if err != nil || !isWhole(s) || math.Abs(n) > 1<<53 {
@@ -126,8 +126,8 @@ func parseWhole(s string) (int, error) {
 	return int(n), nil
 }
 
-// isWhole reports whether a JSON number has no digit but zeros behind its decimal point, once its exponent has moved that. Its value as
-// float64 does not tell: 30.0000000000000000000001 is rounded to 30.
+// isWhole reports whether a JSON number has no digit but zeros behind its decimal point, once its exponent
+// has moved that. Its value as float64 does not tell: 30.0000000000000000000001 is rounded to 30.
 func isWhole(number string) bool {
 	mantissa, exponent, _ := strings.Cut(strings.ToLower(number), "e")
 	whole, fraction, _ := strings.Cut(mantissa, ".")
@@ -148,7 +148,8 @@ func (k integer) schema() *openapi3.Schema {
 	return openapi3.NewIntegerSchema().WithMin(float64(k.lowest)).WithMax(float64(k.highest))
 }
 
-// signed is a change, up or down. A leading space counts as a plus, which a query decodes to a space (WIRE.md, Requests).
+// signed is a change, up or down. A leading space counts as a plus, which a query decodes to a space
+// (WIRE.md, Requests).
 type signed struct{ limit int }
 
 func (k signed) parse(s string, form valueForm) (int, bool) {

@@ -9,8 +9,9 @@ import (
 
 // LogCursor is a position in a range's event log or history, as clients keep it: behind the record with that number.
 //
-// Its text has digits only, as cursors always had: the number, seven digits of the log and three that check both. A text that these do not
-// fit is a plain number: from before cursors named their log, 0 for the beginning, or damaged by a client that computes with it.
+// Its text has digits only, as cursors always had: the number, seven digits of the log and three that check
+// both. A text that these do not fit is a plain number: from before cursors named their log, 0 for the
+// beginning, or damaged by a client that computes with it.
 type LogCursor struct {
 	Log    uint64 // 0: it does not say
 	Number uint64
@@ -60,8 +61,8 @@ func parseLogCursor(s string) (c LogCursor, ok bool) {
 	return LogCursor{Number: number}, err == nil
 }
 
-// logCursor is a LogCursor that an earlier answer had, 0 for the beginning of the log or, if latest is set, the word for its end. An empty text is
-// one for the beginning only if empty is set.
+// logCursor is a LogCursor that an earlier answer had, 0 for the beginning of the log or, if latest is set,
+// the word for its end. An empty text is one for the beginning only if empty is set.
 type logCursor struct{ latest, empty bool }
 
 func (k logCursor) parse(s string, form valueForm) (LogCursor, bool) {

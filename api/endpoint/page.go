@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// PageBytes is the size at which a page of records ends, whatever limit was asked for. The reader goes on from the page's
-// cursor. A page has at least one record, however large that is.
+// PageBytes is the size at which a page of records ends, whatever limit was asked for. The reader goes on
+// from the page's cursor. A page has at least one record, however large that is.
 const PageBytes = 1 << 20
 
-// Paged is embedded in a response that is a page of records. Its request gets a PageRoom from API.ReservePage before anything
-// is read for it.
+// Paged is embedded in a response that is a page of records. Its request gets a PageRoom from API.ReservePage
+// before anything is read for it.
 type Paged struct{}
 
 func (Paged) isPaged() {}
@@ -80,8 +80,8 @@ const (
 	pieceTimeout = 10 * time.Second // for a client to accept a piece
 )
 
-// writePieces writes a body. The deadline moves with each piece: a client that goes on reading gets the whole body, however
-// slow its network is, and one that stops reading loses its connection.
+// writePieces writes a body. The deadline moves with each piece: a client that goes on reading gets the whole
+// body, however slow its network is, and one that stops reading loses its connection.
 func writePieces(w http.ResponseWriter, body []byte) {
 	if len(body) <= pieceBytes {
 		_, _ = w.Write(body) // fails only if the client is gone

@@ -40,7 +40,8 @@ func shapesOf(t reflect.Type) []reflect.Type {
 	return []reflect.Type{t}
 }
 
-// Appender is a response that appends its own JSON, where encoding/json is too slow: the bytes that this writes of a View.
+// Appender is a response that appends its own JSON, where encoding/json is too slow: the bytes that this
+// writes of a View.
 type Appender[View any] func(buffer []byte) []byte
 
 func (a Appender[View]) appendJSON(buffer []byte) []byte { return a(buffer) }
@@ -85,8 +86,9 @@ func Optional[V comparable](value V) *V {
 	return &value
 }
 
-// encode returns a value as it goes over the wire: without HTML escaping, with a newline at the end. Empty has no bytes at
-// all, and a list without elements is [], never null. It panics on a value that JSON cannot hold, which is a defect.
+// encode returns a value as it goes over the wire: without HTML escaping, with a newline at the end. Empty
+// has no bytes at all, and a list without elements is [], never null. It panics on a value that JSON cannot
+// hold, which is a defect.
 func encode(v any) []byte { return appendResponse(nil, v) }
 
 func appendResponse(buffer []byte, v any) []byte {

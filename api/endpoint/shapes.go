@@ -13,12 +13,13 @@ import (
 	"github.com/google/uuid"
 )
 
-// schemas are those of the types of responses, by the name of the type. A named struct is described once and referred to.
-// A field may have the tags doc (its description) and example, and those of its constraints: format, pattern, enum (words
-// separated by commas), min and max.
+// schemas are those of the types of responses, by the name of the type. A named struct is described once and
+// referred to. A field may have the tags doc (its description) and example, and those of its constraints:
+// format, pattern, enum (words separated by commas), min and max.
 type schemas openapi3.Schemas
 
-// schemaOf returns the schema of a type as encoding/json writes it. It panics where the JSON does not follow from the type.
+// schemaOf returns the schema of a type as encoding/json writes it. It panics where the JSON does not follow
+// from the type.
 func (s schemas) schemaOf(t reflect.Type) *openapi3.SchemaRef {
 	switch {
 	case t == reflect.TypeFor[uuid.UUID]():
@@ -66,8 +67,8 @@ func (s schemas) schemaOf(t reflect.Type) *openapi3.SchemaRef {
 	panic(fmt.Sprintf("endpoint: a response cannot hold %s", t))
 }
 
-// numberSchema is that of a number that need not be an integer. Without the format generators choose single precision, which has not enough
-// digits for minutes exact to the millisecond.
+// numberSchema is that of a number that need not be an integer. Without the format generators choose single
+// precision, which has not enough digits for minutes exact to the millisecond.
 func numberSchema() *openapi3.Schema { return openapi3.NewFloat64Schema().WithFormat("double") }
 
 // named describes a struct under its own name, or in place if it has none.
@@ -154,9 +155,9 @@ func nullable(ref *openapi3.SchemaRef) *openapi3.SchemaRef {
 	return (&openapi3.Schema{AnyOf: openapi3.SchemaRefs{ref, null.NewRef()}}).NewRef()
 }
 
-// exampleOf returns an example of a response, built from the tags `example` of its fields and encoded as the type encodes
-// itself: with the keys of the wire, in its order. Lists have one element; a field with omitempty is omitted unless it has an
-// example.
+// exampleOf returns an example of a response, built from the tags `example` of its fields and encoded as the
+// type encodes itself: with the keys of the wire, in its order. Lists have one element; a field with
+// omitempty is omitted unless it has an example.
 func exampleOf(t reflect.Type) json.RawMessage {
 	v := reflect.New(t).Elem()
 	setExample(v, "")

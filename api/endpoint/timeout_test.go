@@ -63,7 +63,8 @@ func TestAnEndpointWithoutTimeoutIsWaitedFor(t *testing.T) {
 	})
 }
 
-// A goroutine that still works for a finished request finds its context cancelled, whether or not anybody waited before.
+// A goroutine that still works for a finished request finds its context cancelled, whether or not anybody
+// waited before.
 func TestAFinishedRequestIsCancelled(t *testing.T) {
 	for name, waits := range map[string]bool{"waited for": true, "never waited for": false} {
 		t.Run(name, func(t *testing.T) {

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// HandleAwaited is Handle for a request that may wait for what it asks for. await returns once there is something to respond with, or
-// enough was waited for; its error refuses the request. It has no timeout, and a request that waits is not among those that
-// API.Admit counts. The endpoint's time begins after it.
+// HandleAwaited is Handle for a request that may wait for what it asks for. await returns once there is
+// something to respond with, or enough was waited for; its error refuses the request. It has no timeout, and
+// a request that waits is not among those that API.Admit counts. The endpoint's time begins after it.
 func HandleAwaited[In, Out any](
 	method, path string, status int, summary string,
 	read func(*Input) In,
@@ -34,8 +34,9 @@ func (a *API) limitTime(ctx context.Context, w http.ResponseWriter) (context.Con
 // EventStream is the content type of server-sent events.
 const EventStream = "text/event-stream"
 
-// Stream declares an endpoint that responds with server-sent events for as long as its client reads. open does what can fail within
-// API.Timeout, and returns the function that writes the response. example is a part of what is sent.
+// Stream declares an endpoint that responds with server-sent events for as long as its client reads. open
+// does what can fail within API.Timeout, and returns the function that writes the response. example is a part
+// of what is sent.
 func Stream[In any](
 	path, summary, example string,
 	read func(*Input) In,

@@ -1,5 +1,6 @@
-// Package guide serves the documents for integrators and makers of lane hardware at /docs/: a Markdown file as a page, and the files of the
-// kits as they are. Their links to each other are the same as in the folder of the documents.
+// Package guide serves the documents for integrators and makers of lane hardware at /docs/: a Markdown file
+// as a page, and the files of the kits as they are. Their links to each other are the same as in the folder
+// of the documents.
 package guide
 
 import (

@@ -52,7 +52,8 @@ func (l *screen) requireCookie(next http.Handler) http.Handler {
 	})
 }
 
-// page serves the lane's screen. It redirects an address with the key, so that the key remains in no history and no log.
+// page serves the lane's screen. It redirects an address with the key, so that the key remains in no history
+// and no log.
 func (l *screen) page(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Query().Has("key") {
 		l.exchangeKey(w, r)

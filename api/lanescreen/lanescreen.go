@@ -1,8 +1,8 @@
-// Package lanescreen is the lane screen: a shooter sees the session's time, starts it, calls for help, and buys. The page is
-// in web/.
+// Package lanescreen is the lane screen: a shooter sees the session's time, starts it, calls for help, and
+// buys. The page is in web/.
 //
-// A lane's screen authenticates with the lane's own key, which its first address contains; then a cookie derived from the
-// key replaces it. It shows that one lane only and changes no other.
+// A lane's screen authenticates with the lane's own key, which its first address contains; then a cookie
+// derived from the key replaces it. It shows that one lane only and changes no other.
 package lanescreen
 
 import (
@@ -31,7 +31,8 @@ type Range interface {
 	Now() lanes.Instant
 	// LaneStatus returns the lane as it is now. found is false if the range does not have it.
 	LaneStatus(lane uuid.UUID) (status lanes.LaneStatus, found bool)
-	// LaneChange returns it with the version of its newest change, above 0, and a channel that is closed at its next change.
+	// LaneChange returns it with the version of its newest change, above 0, and a channel that is closed at
+	// its next change.
 	LaneChange(lane uuid.UUID) (status lanes.LaneStatus, version uint64, wake <-chan struct{}, found bool)
 	// Ended is closed when the range stops here, or another process owns it.
 	Ended() <-chan struct{}
@@ -53,7 +54,8 @@ type Shop interface {
 type Settings struct {
 	// Lanes are the lanes that have a screen.
 	Lanes map[uuid.UUID]Lane
-	// Range returns the running range with that id, or the reason why there is none: lanes.ErrStarting, lanes.ErrNotOwner.
+	// Range returns the running range with that id, or the reason why there is none: lanes.ErrStarting,
+	// lanes.ErrNotOwner.
 	Range func(id uuid.UUID) (Range, error)
 	// Shop returns the products of the range's integrator, or lanes.ErrProductsNotConfigured.
 	Shop     func(rangeID uuid.UUID) (Shop, error)
@@ -104,14 +106,14 @@ func Mount(r chi.Router, a *endpoint.API, s Settings) {
 	})
 }
 
-// route is the middleware behind requireCookie that hands requests on to the node that owns the lane's range. Pictures too: one node
-// keeps them, and its connections to the integrator's server are all that there are.
+// route is the middleware behind requireCookie that hands requests on to the node that owns the lane's range.
+// Pictures too: one node keeps them, and its connections to the integrator's server are all that there are.
 func (l *screen) route(way routing.Way) func(http.Handler) http.Handler {
 	return l.Router.Route(l.fail, routing.OfRange(way))
 }
 
-// keyDestination returns the range of a page whose address has the lane's key: its owner alone counts wrong ones. Every node serves the
-// page itself.
+// keyDestination returns the range of a page whose address has the lane's key: its owner alone counts wrong
+// ones. Every node serves the page itself.
 func (l *screen) keyDestination(r *http.Request) (uuid.UUID, routing.Way) {
 	lane, found := l.find(r)
 	if !found || !r.URL.Query().Has("key") {

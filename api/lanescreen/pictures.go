@@ -28,11 +28,12 @@ const (
 	entryOverhead   = 1 << 10 // bytes of a cache entry beside its picture, also of a failure
 )
 
-// imageTypes are the accepted content types, as detected from the first bytes. SVG is not accepted: it may contain scripts.
+// imageTypes are the accepted content types, as detected from the first bytes. SVG is not accepted: it may
+// contain scripts.
 var imageTypes = []string{"image/jpeg", "image/png", "image/webp", "image/gif"}
 
-// Pictures fetches and caches the pictures of products, so that no screen connects to the integrator. The least recently
-// used are dropped first. Its methods are safe for concurrent use.
+// Pictures fetches and caches the pictures of products, so that no screen connects to the integrator. The
+// least recently used are dropped first. Its methods are safe for concurrent use.
 type Pictures struct {
 	userAgent string
 	sources   map[uuid.UUID]source

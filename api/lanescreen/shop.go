@@ -47,8 +47,8 @@ func (l *screen) products(ctx context.Context, t target, _ endpoint.Empty) (prod
 	}, nil
 }
 
-// time returns the product that is lane time, in a list that is empty if the session may buy none: the screen offers more at one touch,
-// and asks the integrator for nothing else.
+// time returns the product that is lane time, in a list that is empty if the session may buy none: the screen
+// offers more at one touch, and asks the integrator for nothing else.
 func (l *screen) time(ctx context.Context, t target, _ endpoint.Empty) ([]product, error) {
 	session, shop, err := l.shopOf(t)
 	if err != nil {
@@ -58,7 +58,8 @@ func (l *screen) time(ctx context.Context, t target, _ endpoint.Empty) ([]produc
 	return endpoint.Views(found, t.lane.product), err
 }
 
-// shopOf returns the session that buys, and the products API. Its errors are those of buyingSession and of Settings.Shop.
+// shopOf returns the session that buys, and the products API. Its errors are those of buyingSession and of
+// Settings.Shop.
 func (l *screen) shopOf(t target) (session uuid.UUID, shop Shop, err error) {
 	if session, err = t.buyingSession(); err != nil {
 		return uuid.Nil, nil, err
@@ -67,7 +68,8 @@ func (l *screen) shopOf(t target) (session uuid.UUID, shop Shop, err error) {
 	return session, shop, err
 }
 
-// buyingSession returns the session on the lane, or lanes.ErrSessionNotFound, or lanes.ErrNoPurchasing if it may not buy.
+// buyingSession returns the session on the lane, or lanes.ErrSessionNotFound, or lanes.ErrNoPurchasing if it
+// may not buy.
 func (t target) buyingSession() (uuid.UUID, error) {
 	status, found := t.LaneStatus(t.lane.id)
 	if !found || status.Lane.Session == nil {

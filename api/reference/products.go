@@ -7,7 +7,8 @@ import (
 	"rangegate/catalog"
 )
 
-// Product is a product in a response of the integrator's products API (SPEC.md part 2). catalog.Product is its checked form.
+// Product is a product in a response of the integrator's products API (SPEC.md part 2). catalog.Product is
+// its checked form.
 type Product struct {
 	ID          string  `json:"id" doc:"The integrator's product identifier; the one of type time has the id time" example:"9mm-box-50"`
 	DisplayName string  `json:"display_name" doc:"Name shown to the customer" example:"9 mm, box of 50"`
@@ -18,7 +19,8 @@ type Product struct {
 	PictureURL  string  `json:"picture_url,omitempty" doc:"Image URL, or an empty string" example:"https://pos.example.com/9mm.webp"`
 }
 
-// ProductsAPI returns the document of the products API that the integrator hosts (SPEC.md 4.4), for stubs and generators.
+// ProductsAPI returns the document of the products API that the integrator hosts (SPEC.md 4.4), for stubs and
+// generators.
 func ProductsAPI() *openapi3.T {
 	doc := &openapi3.T{
 		OpenAPI: "3.1.0",

@@ -1,4 +1,5 @@
-// Package reference serves Swagger UI from the binary, and describes the webhook and the products API of the integrator.
+// Package reference serves Swagger UI from the binary, and describes the webhook and the products API of the
+// integrator.
 package reference
 
 import (

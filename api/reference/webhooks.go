@@ -130,7 +130,8 @@ func headers() openapi3.Parameters {
 	}
 }
 
-// receiverResponses describes the responses that the gateway expects: every 2xx is a success, everything else a failure.
+// receiverResponses describes the responses that the gateway expects: every 2xx is a success, everything else
+// a failure.
 func receiverResponses(accepted, refused openapi3.Content) *openapi3.Responses {
 	return openapi3.NewResponses(
 		openapi3.WithName("2XX", response("Success, whatever the body says: the status decides", accepted)),

@@ -8,13 +8,15 @@ import (
 	"time"
 )
 
-// The bounds of the body of a request whose credentials were not checked yet, or are in the body. A sign-in has some hundred bytes.
+// The bounds of the body of a request whose credentials were not checked yet, or are in the body. A sign-in
+// has some hundred bytes.
 const (
 	MaxUnauthenticatedBody  = 1 << 10 // bytes
 	UnauthenticatedBodyTime = 2 * time.Second
 )
 
-// BodyTime is how long a client may take to send a request. Requests without valid credentials have UnauthenticatedBodyTime.
+// BodyTime is how long a client may take to send a request. Requests without valid credentials have
+// UnauthenticatedBodyTime.
 const BodyTime = 15 * time.Second
 
 // Connection is the connection that a request came over.
@@ -30,8 +32,8 @@ func WithConnection(ctx context.Context, c Connection) context.Context {
 	return context.WithValue(ctx, connectionKey{}, c)
 }
 
-// Authenticated notes that the credentials of the request are valid: its body has the bounds of every other one from now on,
-// and its connection is not among those that make room for others first.
+// Authenticated notes that the credentials of the request are valid: its body has the bounds of every other
+// one from now on, and its connection is not among those that make room for others first.
 func Authenticated(ctx context.Context) {
 	if i := Of(ctx); i != nil && !i.authenticated {
 		i.authenticated = true
@@ -56,8 +58,8 @@ func BoundBody(next http.Handler) http.Handler {
 			header: w.Header(), connection: http.NewResponseController(w),
 		}
 		b.setDeadline(UnauthenticatedBodyTime)
-		// The server reads up to 256 KiB of a body that no handler has read before it responds. It does not wait for them on a
-		// connection that it closes. HTTP/2 resets the stream of such a body by itself.
+		// The server reads up to 256 KiB of a body that no handler has read before it responds. It does not
+		// wait for them on a connection that it closes. HTTP/2 resets the stream of such a body by itself.
 		if r.ProtoMajor == 1 && (r.ContentLength < 0 || r.ContentLength > MaxUnauthenticatedBody) {
 			b.closes = true
 			b.header.Set("Connection", "close")
@@ -79,7 +81,8 @@ type boundedBody struct {
 	connection *http.ResponseController
 }
 
-// Read reads from the body within its bounds. Errors: *http.MaxBytesError, os.ErrDeadlineExceeded, those of the connection.
+// Read reads from the body within its bounds. Errors: *http.MaxBytesError, os.ErrDeadlineExceeded, those of
+// the connection.
 func (b *boundedBody) Read(p []byte) (n int, err error) {
 	if b.limited == nil {
 		n, err = b.ReadCloser.Read(p)

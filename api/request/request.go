@@ -1,4 +1,5 @@
-// Package request holds what the gateway learns of a request while it serves it, for the access log, the metrics and logs.
+// Package request holds what the gateway learns of a request while it serves it, for the access log, the
+// metrics and logs.
 package request
 
 import (
@@ -130,7 +131,8 @@ func OverTLS(r *http.Request) bool {
 	return r.TLS != nil || i != nil && i.ProxyTLS
 }
 
-// ClientNetwork returns the network of the request's client, see Network. Everything that is no address counts as one client.
+// ClientNetwork returns the network of the request's client, see Network. Everything that is no address
+// counts as one client.
 func ClientNetwork(r *http.Request) netip.Prefix {
 	remote, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
@@ -139,7 +141,8 @@ func ClientNetwork(r *http.Request) netip.Prefix {
 	return Network(remote.Addr())
 }
 
-// Network returns the network that counts as one client: the address of IPv4, the /64 of IPv6, which is what one customer has.
+// Network returns the network that counts as one client: the address of IPv4, the /64 of IPv6, which is what
+// one customer has.
 func Network(address netip.Addr) netip.Prefix {
 	address = address.Unmap().WithZone("")
 	bits := address.BitLen()
@@ -150,15 +153,15 @@ func Network(address netip.Addr) netip.Prefix {
 	return prefix
 }
 
-// The bounds of what a line of the access log has of a client's own text, in bytes. They are far above what a client of the
-// gateway sends.
+// The bounds of what a line of the access log has of a client's own text, in bytes. They are far above what a
+// client of the gateway sends.
 const (
 	maxLoggedPath   = 256
 	maxLoggedMethod = 16
 )
 
-// AccessLog returns a middleware that writes one line about every request, and about requests without valid credentials as many as
-// the sample admits. A nil sample admits all.
+// AccessLog returns a middleware that writes one line about every request, and about requests without valid
+// credentials as many as the sample admits. A nil sample admits all.
 func AccessLog(sample *Sample) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -220,15 +223,17 @@ func (s *Sample) admits() bool {
 	return false
 }
 
-// LogMalformed writes a line about what was no request, so that its response's trace id can be found, if the sample admits it.
+// LogMalformed writes a line about what was no request, so that its response's trace id can be found, if the
+// sample admits it.
 func LogMalformed(log zerolog.Logger, sample *Sample, traceID string, status int, from, reason string) {
 	if sample.admits() {
 		log.Info().Str("trace_id", traceID).Int("status", status).Str("from", from).Str("error", reason).Msg("not a valid HTTP request")
 	}
 }
 
-// levelOf returns the level of a request's line. Successful requests that programs and open pages repeat all the time, and
-// the files of pages, are logged at debug; so is a gateway that is not ready, which is no error.
+// levelOf returns the level of a request's line. Successful requests that programs and open pages repeat all
+// the time, and the files of pages, are logged at debug; so is a gateway that is not ready, which is no
+// error.
 func levelOf(method, route string, status int) zerolog.Level {
 	switch {
 	case route == "/readyz":

@@ -7,11 +7,11 @@ import (
 	"rangegate/api/request"
 )
 
-// Acceptor is the handler of the node listener, which only nodes reach: it takes what an entry says of a request, and serves the
-// request with the handler that it came to there.
+// Acceptor is the handler of the node listener, which only nodes reach: it takes what an entry says of a
+// request, and serves the request with the handler that it came to there.
 type Acceptor struct {
-	// Requests, Operations and Links are the handlers of the addresses for clients, operators and controllers that dial. One
-	// may be nil.
+	// Requests, Operations and Links are the handlers of the addresses for clients, operators and controllers
+	// that dial. One may be nil.
 	Requests, Operations, Links http.Handler
 	// Other serves what no entry has sent.
 	Other http.Handler

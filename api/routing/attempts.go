@@ -21,16 +21,17 @@ import (
 const (
 	connectTimeout = time.Second // to connect, and again for the TLS handshake
 	refreshTimeout = 500 * time.Millisecond
-	// idleTimeout closes connections that no request uses, so that none is kept to a node that is gone. It is far below the node
-	// listener's own.
+	// idleTimeout closes connections that no request uses, so that none is kept to a node that is gone. It is
+	// far below the node listener's own.
 	idleTimeout  = 15 * time.Second
 	maxIdleConns = 64 // to one node
-	// dialCooldown is for how long nobody connects again to a node that could not be connected to: a machine that is gone would cost each
-	// request connectTimeout, and the client may try again as soon.
+	// dialCooldown is for how long nobody connects again to a node that could not be connected to: a machine
+	// that is gone would cost each request connectTimeout, and the client may try again as soon.
 	dialCooldown = time.Second
 )
 
-// newTransport returns a transport to the other nodes. A dead machine is noticed within 15 s, also by a stream that is silent.
+// newTransport returns a transport to the other nodes. A dead machine is noticed within 15 s, also by a
+// stream that is silent.
 func newTransport(config func(host string) *tls.Config, buffer int) *http.Transport {
 	dialer := &net.Dialer{
 		Timeout: connectTimeout, KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: 5 * time.Second, Count: 2},
@@ -64,7 +65,8 @@ func newTransport(config func(host string) *tls.Config, buffer int) *http.Transp
 	return t
 }
 
-// The buffers of a connection, in each direction. A stream, or a relayed connection, has its own for as long as it lasts.
+// The buffers of a connection, in each direction. A stream, or a relayed connection, has its own for as long
+// as it lasts.
 const (
 	shortBuffer = 4 << 10
 	openBuffer  = 1 << 10
@@ -76,8 +78,9 @@ var (
 	errUnreachable = errors.New("the owner could not be reached, and was sent nothing")
 )
 
-// attempts sends a request to its owner. It tries once more, at the owner that the store names by then, where nothing can have been
-// changed: the node answered that it does not own the range, it was sent nothing, or the request only reads.
+// attempts sends a request to its owner. It tries once more, at the owner that the store names by then, where
+// nothing can have been changed: the node answered that it does not own the range, it was sent nothing, or
+// the request only reads.
 type attempts struct{ router *Router }
 
 // RoundTrip returns the owner's response. Errors: errOwnedHere, lanes.ErrNotOwner, errUnreachable, lanes.ErrTimeout.
@@ -195,8 +198,8 @@ func (r *Router) inDialCooldown(address string) bool {
 	return found
 }
 
-// refusedByTLS is true if the other node did not accept this one's certificate. With TLS 1.3 it says so after the handshake, when
-// the request may have been sent, which it has not read.
+// refusedByTLS is true if the other node did not accept this one's certificate. With TLS 1.3 it says so after
+// the handshake, when the request may have been sent, which it has not read.
 func refusedByTLS(err error) bool {
 	var refused *net.OpError
 	return errors.As(err, &refused) && refused.Op == "remote error" && strings.Contains(refused.Error(), "certificate")

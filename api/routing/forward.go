@@ -23,8 +23,8 @@ import (
 	"rangegate/lanes"
 )
 
-// What the entry tells the owner of a request. Only the node listener reads these headers; rewrite replaces what a client sends
-// under their names.
+// What the entry tells the owner of a request. Only the node listener reads these headers; rewrite replaces
+// what a client sends under their names.
 const (
 	headerPrefix  = "Rangegate-"
 	entryHeader   = headerPrefix + "Entry"   // the entry's name
@@ -54,8 +54,8 @@ type forwardingKey struct{}
 
 func forwardingOf(ctx context.Context) *forwarding { return ctx.Value(forwardingKey{}).(*forwarding) }
 
-// forward sends the request to its owner, and the response to the client. A body that cannot be read is refused here, as every node
-// would refuse it.
+// forward sends the request to its owner, and the response to the client. A body that cannot be read is
+// refused here, as every node would refuse it.
 func (r *Router) forward(w http.ResponseWriter, f *forwarding) {
 	body, err := Body(f.in)
 	if err != nil {
@@ -87,7 +87,8 @@ func (r *Router) forward(w http.ResponseWriter, f *forwarding) {
 	r.proxy.ServeHTTP(w, f.in.WithContext(ctx))
 }
 
-// maxBody is one byte more than a body may have (WIRE.md, Requests): the owner refuses it, unless the endpoint reads no body.
+// maxBody is one byte more than a body may have (WIRE.md, Requests): the owner refuses it, unless the
+// endpoint reads no body.
 const maxBody = 64<<10 + 1
 
 // Body reads the body of a request, up to maxBody, and leaves it to be read again: to the same end, or the same error.
@@ -124,8 +125,8 @@ type failingReader struct{ err error }
 
 func (f failingReader) Read([]byte) (int, error) { return 0, f.err }
 
-// rewrite makes the request for the owner. The proxy has removed what concerns one connection only, and the forwarding headers of
-// proxies, which the entry has judged.
+// rewrite makes the request for the owner. The proxy has removed what concerns one connection only, and the
+// forwarding headers of proxies, which the entry has judged.
 func (r *Router) rewrite(p *httputil.ProxyRequest) {
 	f := forwardingOf(p.In.Context())
 	out := p.Out

@@ -15,19 +15,19 @@ import (
 	"rangegate/api/screens"
 )
 
-// relayBuffer is the size of the two buffers of a relayed connection. Most messages of a lane link are smaller, and there may be a
-// connection for every lane: the 32 KiB of io.Copy would be all of its memory.
+// relayBuffer is the size of the two buffers of a relayed connection. Most messages of a lane link are
+// smaller, and there may be a connection for every lane: the 32 KiB of io.Copy would be all of its memory.
 const relayBuffer = 1 << 10
 
-// linkSettled is above the time that a controller has to prove its key (LINK.md: 5 s). A relayed connection that is still open has
-// done so, and is not among those that make room for others.
+// linkSettled is above the time that a controller has to prove its key (LINK.md: 5 s). A relayed connection
+// that is still open has done so, and is not among those that make room for others.
 const linkSettled = 10 * time.Second
 
 // errRelayed tells the proxy that the client has the owner's response, and that its connection is relayed.
 var errRelayed = errors.New("the connection is relayed")
 
-// relay takes the client's connection, sends the owner's response, and copies between both from then on: in two goroutines of its own,
-// with small stacks, while that of the request ends.
+// relay takes the client's connection, sends the owner's response, and copies between both from then on: in
+// two goroutines of its own, with small stacks, while that of the request ends.
 func (r *Router) relay(f *forwarding, response *http.Response) error {
 	owner := response.Body.(io.ReadWriteCloser)
 	response.Body = nil

@@ -22,8 +22,8 @@ func memory() int64 {
 	return int64(m.HeapAlloc + m.StackInuse)
 }
 
-// A node may relay the links of tens of thousands of lanes. What one takes of the entry is the difference between links through it and
-// links that the owner has itself.
+// A node may relay the links of tens of thousands of lanes. What one takes of the entry is the difference
+// between links through it and links that the owner has itself.
 func TestARelayedConnectionTakesLittleMemory(t *testing.T) {
 	const connections = 500
 	entry, owner := newPair(t, lines)

@@ -1,7 +1,8 @@
-// Package routing hands requests on to the node that owns their range, where several nodes share the ranges of one Redis.
+// Package routing hands requests on to the node that owns their range, where several nodes share the ranges
+// of one Redis.
 //
-// The node that a client has connected to is the entry. It authenticates the request; if another node owns the range, it sends
-// the request to that node's own address, the node listener, over mutual TLS:
+// The node that a client has connected to is the entry. It authenticates the request; if another node owns
+// the range, it sends the request to that node's own address, the node listener, over mutual TLS:
 //
 //	routing.go   what is served here, what is handed on, and how long it may take
 //	forward.go   the request as the owner gets it, and its response
@@ -9,9 +10,9 @@
 //	accept.go    the node listener: what the owner believes of the entry
 //	relay.go     connections that go on in both directions
 //
-// The owner authenticates the request again, and alone applies the limits of the range, its Idempotency-Keys and the delays of
-// sign-ins. A request makes one hop at most: what came through the node listener is served, or refused with wrong_node. Then
-// the entry reads the owner anew, once.
+// The owner authenticates the request again, and alone applies the limits of the range, its Idempotency-Keys
+// and the delays of sign-ins. A request makes one hop at most: what came through the node listener is served,
+// or refused with wrong_node. Then the entry reads the owner anew, once.
 package routing
 
 import (
@@ -38,7 +39,8 @@ import (
 type Directory interface {
 	// Owner returns the range's owner from memory. Errors: lanes.ErrNotOwner while no node owns it, as far as is known.
 	Owner(rangeID uuid.UUID) (lanes.Owner, error)
-	// Refresh reads it anew from the store, after a node answered that it is not the owner. One read at a time for a range.
+	// Refresh reads it anew from the store, after a node answered that it is not the owner. One read at a
+	// time for a range.
 	Refresh(ctx context.Context, rangeID uuid.UUID) (lanes.Owner, error)
 }
 
@@ -69,7 +71,8 @@ var (
 	SignIn     = Way{service: requests, limit: requestTimeout, unauthenticated: true}
 	Integrator = Way{service: requests, limit: integratorTimeout} // the owner waits for the integrator
 	Stream     = Way{service: requests, limit: requestTimeout, openEnd: true, silence: streamSilence}
-	// Events is a stream of events, Waiting a request that waits for one. Neither takes a place among the requests under way.
+	// Events is a stream of events, Waiting a request that waits for one. Neither takes a place among the
+	// requests under way.
 	Events  = Way{service: requests, limit: requestTimeout, openEnd: true, silence: eventsSilence}
 	Waiting = Way{service: requests, limit: waitTimeout, openEnd: true}
 
@@ -86,8 +89,9 @@ const (
 	waitTimeout = 70 * time.Second
 )
 
-// The maximum number of requests that are handed on at a time: to one node, of one range, and without credentials. An owner, or a
-// range, that does not respond leaves room for the others. Streams and links are bounded by the connections of their listener.
+// The maximum number of requests that are handed on at a time: to one node, of one range, and without
+// credentials. An owner, or a range, that does not respond leaves room for the others. Streams and links are
+// bounded by the connections of their listener.
 const (
 	maxToNode          = 1024
 	maxOfRange         = maxToNode / 2
@@ -149,8 +153,9 @@ func (r *Router) Elsewhere(id uuid.UUID) (owner lanes.Owner, elsewhere bool) {
 	return owner, err == nil && !owner.Here
 }
 
-// Route returns the middleware that hands a request on if another node owns its range. destination returns the range and the way
-// to its owner, and uuid.Nil for a request that every node serves. A request that this middleware lets pass is this node's.
+// Route returns the middleware that hands a request on if another node owns its range. destination returns
+// the range and the way to its owner, and uuid.Nil for a request that every node serves. A request that this
+// middleware lets pass is this node's.
 func (r *Router) Route(fail endpoint.FailFunc, destination func(*http.Request) (uuid.UUID, Way)) func(http.Handler) http.Handler {
 	if r == nil {
 		return func(next http.Handler) http.Handler { return next }
@@ -167,8 +172,8 @@ func (r *Router) Route(fail endpoint.FailFunc, destination func(*http.Request) (
 	}
 }
 
-// RouteToNode returns the middleware that hands a request on to the node that destination returns; found is false for a request that
-// this node serves.
+// RouteToNode returns the middleware that hands a request on to the node that destination returns; found is
+// false for a request that this node serves.
 func (r *Router) RouteToNode(
 	fail endpoint.FailFunc, way Way, destination func(*http.Request) (node lanes.Owner, found bool),
 ) func(http.Handler) http.Handler {
@@ -207,8 +212,9 @@ func (r *Router) serve(w http.ResponseWriter, in *http.Request, f forwarding) {
 	}
 }
 
-// EpochHeader names the response header with the epoch of the range's owner, as the node that answers knows it. Each owner has a higher one
-// than those before it: of two answers with different epochs the one with the lower is of before.
+// EpochHeader names the response header with the epoch of the range's owner, as the node that answers knows
+// it. Each owner has a higher one than those before it: of two answers with different epochs the one with the
+// lower is of before.
 const EpochHeader = "Range-Epoch"
 
 // SetEpoch sets the header, unless the epoch is not known.

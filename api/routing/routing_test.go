@@ -330,7 +330,8 @@ func TestAClientThatHangsUp(t *testing.T) {
 	require.Eventually(t, func() bool { return entry.proxied(cancelled) == 1 }, 10*time.Second, time.Millisecond)
 }
 
-// A range that does not respond leaves room for the others of its owner, and requests without credentials for all others.
+// A range that does not respond leaves room for the others of its owner, and requests without credentials for
+// all others.
 func TestRequestsUnderWayAreBounded(t *testing.T) {
 	r := New(Settings{Metrics: nil})
 	defer r.Close()
@@ -469,8 +470,8 @@ func TestAStreamEndsWithItsEntry(t *testing.T) {
 
 func gauge(n *node) float64 { return n.value("rangegate_relayed_links", "") }
 
-// upgrade switches to the protocol of lines, which answers each line with the same line. It returns the status and Retry-After of the
-// response.
+// upgrade switches to the protocol of lines, which answers each line with the same line. It returns the
+// status and Retry-After of the response.
 func upgrade(t *testing.T, address string, path string) (c net.Conn, reader *bufio.Reader, status int, retryAfter string) {
 	t.Helper()
 	c, err := net.Dial("tcp", address)

@@ -8,11 +8,12 @@ import (
 	"rangegate/lanes"
 )
 
-// frameLifetime is how long encoded lanes are reused: a message has the instant of its times, so an older one stays correct.
+// frameLifetime is how long encoded lanes are reused: a message has the instant of its times, so an older one
+// stays correct.
 const frameLifetime = 50 * time.Millisecond
 
-// FrameCache encodes the lanes of a message once for all screens of one kind and range, as a ceasefire sends every lane to all of them
-// at once. It is safe for concurrent use.
+// FrameCache encodes the lanes of a message once for all screens of one kind and range, as a ceasefire sends
+// every lane to all of them at once. It is safe for concurrent use.
 type FrameCache[View any] struct {
 	view func(lanes.LaneStatus, lanes.Instant) View
 

@@ -10,8 +10,9 @@ import (
 	"rangegate/api/endpoint"
 )
 
-// AttemptLimiter limits wrong attempts by key, such as a client's network: perMinute at once, and perMinute a minute after
-// that; 0 is no limit. Of the keys, which a client may invent, the least recently used are dropped, so that memory is bounded. Its methods are safe for concurrent use.
+// AttemptLimiter limits wrong attempts by key, such as a client's network: perMinute at once, and perMinute a
+// minute after that; 0 is no limit. Of the keys, which a client may invent, the least recently used are
+// dropped, so that memory is bounded. Its methods are safe for concurrent use.
 type AttemptLimiter[K comparable] struct {
 	perMinute int
 
@@ -46,7 +47,8 @@ func (l *AttemptLimiter[K]) SetPerMinute(perMinute int) {
 	}
 }
 
-// Reserve uses one attempt, before it is known whether it is wrong. If none is left, it returns the time until the next.
+// Reserve uses one attempt, before it is known whether it is wrong. If none is left, it returns the time
+// until the next.
 func (l *AttemptLimiter[K]) Reserve(key K) (wait time.Duration, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -155,5 +157,6 @@ func (t *SlotTable) Of(id uuid.UUID) Slots {
 	return slots
 }
 
-// Overloaded returns the refusal `overloaded` for lack of a slot. Its sentence is "too many" and what the slots are for.
+// Overloaded returns the refusal `overloaded` for lack of a slot. Its sentence is "too many" and what the
+// slots are for.
 func Overloaded(purpose string) error { return endpoint.Refuse("overloaded", "too many "+purpose, 0) }

@@ -17,8 +17,9 @@ import (
 // scriptTimeout ends a script that hangs, so that its output is shown.
 const scriptTimeout = 2 * time.Minute
 
-// The modules that need no page are tested without one, by scripts in the folder testdata of each page and of this package.
-// As in browsers, the shared modules are under /screens/: here in a folder beside the page's own.
+// The modules that need no page are tested without one, by scripts in the folder testdata of each page and of
+// this package. As in browsers, the shared modules are under /screens/: here in a folder beside the page's
+// own.
 func TestModulesWithoutAPage(t *testing.T) {
 	node := support.Program(t, "node")
 	site := t.TempDir()

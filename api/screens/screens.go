@@ -1,4 +1,5 @@
-// Package screens is what the gateway's pages share: security headers, files, live streams and limits. web/ is for browsers.
+// Package screens is what the gateway's pages share: security headers, files, live streams and limits. web/
+// is for browsers.
 package screens
 
 import (
@@ -23,8 +24,9 @@ import (
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// Guard sets the security headers on every response of a screen, and refuses requests that a page of another site makes in
-// the browser of a signed-in user. Browsers cache nothing unless its handler sets another Cache-Control.
+// Guard sets the security headers on every response of a screen, and refuses requests that a page of another
+// site makes in the browser of a signed-in user. Browsers cache nothing unless its handler sets another
+// Cache-Control.
 func Guard(fail endpoint.FailFunc) func(http.Handler) http.Handler {
 	crossOrigin := http.NewCrossOriginProtection()
 	crossOrigin.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -112,8 +114,8 @@ func (f Files) Page(name string, fail endpoint.FailFunc) http.HandlerFunc {
 // versionMark stands in a page for the version of its files.
 const versionMark = "VERSION-OF-THE-FILES"
 
-// Stamp writes the version of the files into one of them, and returns it. It differs from that of any release with other files, the
-// shared ones included. It panics if the file has no place for it.
+// Stamp writes the version of the files into one of them, and returns it. It differs from that of any release
+// with other files, the shared ones included. It panics if the file has no place for it.
 func (f Files) Stamp(name string) (version string) {
 	all, sum := SharedFiles(), sha256.New()
 	for name, file := range f {

@@ -10,12 +10,13 @@ import (
 )
 
 const (
-	// BeatInterval is the time between two heartbeats of a stream. A screen that has heard nothing for twice as long says so: staff
-	// know within five seconds that a gateway hangs.
+	// BeatInterval is the time between two heartbeats of a stream. A screen that has heard nothing for twice
+	// as long says so: staff know within five seconds that a gateway hangs.
 	BeatInterval = 2 * time.Second
 	// minInterval is the minimum time between two messages; changes in between are sent together.
 	minInterval = 100 * time.Millisecond
-	// writeTimeout is how long a browser may take to accept a message. Then the connection is closed; nothing is queued.
+	// writeTimeout is how long a browser may take to accept a message. Then the connection is closed; nothing
+	// is queued.
 	writeTimeout = 10 * time.Second
 )
 
@@ -27,7 +28,8 @@ type Encoded []byte
 
 // Feed is the content of one stream. Its functions are called by one goroutine.
 type Feed struct {
-	// Next returns what has changed since the call before, with no event if nothing has, and a channel for the next change.
+	// Next returns what has changed since the call before, with no event if nothing has, and a channel for
+	// the next change.
 	Next func() (event string, data any, wake <-chan struct{})
 	// Beat returns the gateway's time for a heartbeat. If ok is false, the stream ends.
 	Beat func() (now time.Time, ok bool)
@@ -97,7 +99,8 @@ func (s sender) send(event string, data any) bool {
 	if !ok {
 		encoded = Encode(data)
 	}
-	// The server's own write timeout covers a whole response, and a stream has no end. A test's recorder has no deadline.
+	// The server's own write timeout covers a whole response, and a stream has no end. A test's recorder has
+	// no deadline.
 	_ = s.connection.SetWriteDeadline(time.Now().Add(writeTimeout))
 	message := make([]byte, 0, len(event)+len(encoded)+len("event: \ndata: \n\n"))
 	message = append(append(message, "event: "...), event...)

@@ -87,7 +87,8 @@ func follow(t *testing.T, f Feed, story func(r *recorder)) string {
 	return rec.all()
 }
 
-// What was shown runs elsewhere now: the screen connects again, and is not shown what is outdated until the next heartbeat.
+// What was shown runs elsewhere now: the screen connects again, and is not shown what is outdated until the
+// next heartbeat.
 func TestAStreamEndsWithWhatItShows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, ended, began := newCounter(), make(chan struct{}), time.Now()

@@ -31,8 +31,8 @@ func pageFolders(t *testing.T) []string {
 	return folders
 }
 
-// translatedFolders returns the folders of the pages for staff and shooters, which are translated. The page for operators is
-// in English only, like their documentation.
+// translatedFolders returns the folders of the pages for staff and shooters, which are translated. The page
+// for operators is in English only, like their documentation.
 func translatedFolders(t *testing.T) []string {
 	return slices.DeleteFunc(pageFolders(t), func(folder string) bool { return folder == "../actorstatus/web" })
 }
@@ -98,8 +98,8 @@ func TestEveryLanguageHasTheSameSentencesWithTheSameValues(t *testing.T) {
 	}
 }
 
-// keys returns the keys that every language has. A language may also have "said.<sentence>", the translation of an English
-// sentence of the gateway.
+// keys returns the keys that every language has. A language may also have "said.<sentence>", the translation
+// of an English sentence of the gateway.
 func keys(texts map[string]string) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(texts)), func(key string) bool { return strings.HasPrefix(key, "said.") })
 }

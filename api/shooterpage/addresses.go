@@ -9,16 +9,17 @@ import (
 	"github.com/google/uuid"
 )
 
-// Addresses makes and reads the addresses of sessions' pages. One has the session's id and a MAC of it and of its range, so that nobody can
-// make one for another session; the key is that of the gateway's state, so that it outlives a restart and every node knows it. The range
-// stands in it in few bytes, so that its QR code stays coarse.
+// Addresses makes and reads the addresses of sessions' pages. One has the session's id and a MAC of it and of
+// its range, so that nobody can make one for another session; the key is that of the gateway's state, so that
+// it outlives a restart and every node knows it. The range stands in it in few bytes, so that its QR code
+// stays coarse.
 type Addresses struct {
 	key    func() []byte
 	ranges map[rangeTag][]uuid.UUID
 }
 
-// NewAddresses returns the addresses for those ranges. key returns the key that signs them, which may change: those that it signed before
-// are invalid then.
+// NewAddresses returns the addresses for those ranges. key returns the key that signs them, which may change:
+// those that it signed before are invalid then.
 func NewAddresses(key func() []byte, ranges []uuid.UUID) Addresses {
 	a := Addresses{key: key, ranges: map[rangeTag][]uuid.UUID{}}
 	for _, id := range ranges {

@@ -1,5 +1,6 @@
-// Package shooterpage is the page of a shooter's own telephone: the lane's name, the time left, and whether a ceasefire is in force. Whoever
-// has the address of a session's page may see it, and can change nothing. Staff hand it out as a QR code. The page is in web/.
+// Package shooterpage is the page of a shooter's own telephone: the lane's name, the time left, and whether a
+// ceasefire is in force. Whoever has the address of a session's page may see it, and can change nothing.
+// Staff hand it out as a QR code. The page is in web/.
 package shooterpage
 
 import (
@@ -30,10 +31,12 @@ var web embed.FS
 // Range is the part of a running range that the page uses.
 type Range interface {
 	Now() lanes.Instant
-	// SessionChange returns the lane that the session is on, the version of its newest change, and a channel that is closed at its next
-	// one. When the session moves, that lane changes. found is false for a session that is on no lane.
+	// SessionChange returns the lane that the session is on, the version of its newest change, and a channel
+	// that is closed at its next one. When the session moves, that lane changes. found is false for a session
+	// that is on no lane.
 	SessionChange(session uuid.UUID) (status lanes.LaneStatus, version uint64, wake <-chan struct{}, found bool)
-	// SessionEnd returns when a session that is on no lane has ended. Errors: lanes.ErrSessionNotFound, lanes.ErrStoreUnavailable.
+	// SessionEnd returns when a session that is on no lane has ended. Errors: lanes.ErrSessionNotFound,
+	// lanes.ErrStoreUnavailable.
 	SessionEnd(ctx context.Context, session uuid.UUID) (time.Time, error)
 	// Ended is closed when the range stops here, or another process owns it.
 	Ended() <-chan struct{}
@@ -42,7 +45,8 @@ type Range interface {
 // Settings is what the page is configured with.
 type Settings struct {
 	Addresses Addresses
-	// Range returns the running range with that id, or the reason why there is none: lanes.ErrStarting, lanes.ErrNotOwner.
+	// Range returns the running range with that id, or the reason why there is none: lanes.ErrStarting,
+	// lanes.ErrNotOwner.
 	Range  func(id uuid.UUID) (Range, error)
 	Router *routing.Router // hands on what other nodes own; nil: this process serves every range
 	// WrongAddresses limits addresses that this gateway has not made. It outlives a reload.
@@ -100,8 +104,8 @@ func (p *page) page(w http.ResponseWriter, r *http.Request) {
 	p.files.Page("my.html", p.fail)(w, r)
 }
 
-// find returns the session of the request's page. Wrong addresses are limited by network, never right ones: the guests of a range share
-// one.
+// find returns the session of the request's page. Wrong addresses are limited by network, never right ones:
+// the guests of a range share one.
 func (p *page) find(r *http.Request) (of shownSession, err error) {
 	of, ok := p.Addresses.parse(chi.URLParam(r, "token"))
 	if ok {
@@ -141,7 +145,8 @@ type message struct {
 	LeftMS  int64  `json:"left_ms"`
 }
 
-// The states of a session, beside those of its phase: a ceasefire holds it, or holds it before it has begun; it has ended.
+// The states of a session, beside those of its phase: a ceasefire holds it, or holds it before it has begun;
+// it has ended.
 const (
 	stateCeasefire = "ceasefire"
 	stateBarred    = "barred"
@@ -164,8 +169,8 @@ func messageOf(s lanes.LaneStatus, now lanes.Instant) message {
 	return m
 }
 
-// stream sends the session: first `picture`, then `change` after every change, and `beat` in between. It follows the session to another
-// lane, and ends after it has said that the session has ended.
+// stream sends the session: first `picture`, then `change` after every change, and `beat` in between. It
+// follows the session to another lane, and ends after it has said that the session has ended.
 func (p *page) stream(w http.ResponseWriter, r *http.Request) {
 	of := r.Context().Value(shownKey{}).(shownSession)
 	release, ok := p.acquire(of)

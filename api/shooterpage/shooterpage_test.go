@@ -156,7 +156,8 @@ func (f *fixture) follow() (next func() string) {
 	}
 }
 
-// The page shows the lane, the time left, the state and a ceasefire, and not one thing more: nobody's name, no id, nothing of the POS.
+// The page shows the lane, the time left, the state and a ceasefire, and not one thing more: nobody's name,
+// no id, nothing of the POS.
 func TestThePageShowsTheLaneAndTheTimeAlone(t *testing.T) {
 	f := newFixture(t)
 	next := f.follow()

@@ -21,9 +21,10 @@ type Range interface {
 	Epoch() uint64
 	// On sends a command to an active session.
 	On(ctx context.Context, session uuid.UUID, command lanes.Command, key *lanes.Key) (*lanes.SessionView, error)
-	// Simulate sends an event to the webhook at once and records it as simulated. The event has the lane of an active
-	// session; without one (uuid.Nil, or unknown) both ids are invented. lanes.ErrWebhookFailed means that the receiver gave
-	// no response, lanes.ErrWebhookGone that nothing was sent after its 410, lanes.ErrDurationOutOfRange that the session would exceed lanes.MaxMinutes.
+	// Simulate sends an event to the webhook at once and records it as simulated. The event has the lane of
+	// an active session; without one (uuid.Nil, or unknown) both ids are invented. lanes.ErrWebhookFailed
+	// means that the receiver gave no response, lanes.ErrWebhookGone that nothing was sent after its 410,
+	// lanes.ErrDurationOutOfRange that the session would exceed lanes.MaxMinutes.
 	Simulate(ctx context.Context, kind lanes.Kind, session uuid.UUID, items []lanes.Item) (lanes.Logged, error)
 }
 

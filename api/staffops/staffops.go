@@ -12,7 +12,8 @@ import (
 	"rangegate/lanes"
 )
 
-// Range is the part of a running range that staff and operators change. staff is the name of who does it, for the record.
+// Range is the part of a running range that staff and operators change. staff is the name of who does it, for
+// the record.
 type Range interface {
 	Layout() lanes.Layout
 	// Hold closes the fire line of everything in the scope. It returns within 2 s which lanes have confirmed.

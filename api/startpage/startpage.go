@@ -1,5 +1,5 @@
-// Package startpage is what the address of the API itself shows: a page in a browser, from which every range's control screen and the
-// documents are reached by name, and the same as JSON. The page is in web/.
+// Package startpage is what the address of the API itself shows: a page in a browser, from which every
+// range's control screen and the documents are reached by name, and the same as JSON. The page is in web/.
 package startpage
 
 import (
@@ -68,8 +68,8 @@ func Mount(r chi.Router, a *endpoint.API, s Settings) {
 	r.With(guard).Get("/start/assets/*", files.Handler(a.Fail))
 }
 
-// preferred returns that of the media types which the header Accept names with the highest weight, and of those with the same the one that
-// it names first; empty if it names none of them. A wildcard names none.
+// preferred returns that of the media types which the header Accept names with the highest weight, and of
+// those with the same the one that it names first; empty if it names none of them. A wildcard names none.
 func preferred(accept []string, types ...string) (best string) {
 	weight := 0.0
 	for _, entry := range strings.Split(strings.Join(accept, ","), ",") {

@@ -64,7 +64,8 @@ func TestEveryClientGetsWhatItAsksFor(t *testing.T) {
 	}
 }
 
-// Whoever comes learns names alone: none of staff, none of a range without a control screen, and none where there are very many.
+// Whoever comes learns names alone: none of staff, none of a range without a control screen, and none where
+// there are very many.
 func TestAStrangerLearnsNoMoreThanNames(t *testing.T) {
 	ranges := map[uuid.UUID]control.RangeStaff{uuid.New(): {Name: "Without staff"}}
 	for n := range control.MaxListed {

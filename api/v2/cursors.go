@@ -38,9 +38,10 @@ type position struct {
 	anywhere bool
 }
 
-// locate returns the position of a cursor, which the field gave. It refuses one of another log with cursor_gone, and one that the log has not given
-// yet, as who reads behind it would miss everything until the log has reached it. A cursor that does not name its log, from before cursors did, is
-// taken for one of this log.
+// locate returns the position of a cursor, which the field gave. It refuses one of another log with
+// cursor_gone, and one that the log has not given yet, as who reads behind it would miss everything until the
+// log has reached it. A cursor that does not name its log, from before cursors did, is taken for one of this
+// log.
 func (l recordLog) locate(ctx context.Context, c endpoint.LogCursor, field string) (position, error) {
 	switch {
 	case c.Latest:
@@ -68,8 +69,8 @@ func (l recordLog) cursor(number uint64) endpoint.LogCursor {
 	return endpoint.LogCursor{Log: l.id, Number: number}
 }
 
-// checkKept refuses a position behind which records were that are not kept any more. It is called after what is behind the position was read, so that
-// nothing was removed between.
+// checkKept refuses a position behind which records were that are not kept any more. It is called after what
+// is behind the position was read, so that nothing was removed between.
 func (p position) checkKept(ctx context.Context) error {
 	if p.anywhere || p.after >= p.log.saved {
 		return nil

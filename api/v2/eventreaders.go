@@ -27,9 +27,11 @@ const (
 const (
 	// maxWait is the longest wait for an event in seconds.
 	maxWait = 60
-	// beatInterval is the time between two messages of a stream, at most: a proxy closes a connection that is silent (nginx after 60 s).
+	// beatInterval is the time between two messages of a stream, at most: a proxy closes a connection that is
+	// silent (nginx after 60 s).
 	beatInterval = 15 * time.Second
-	// readerWriteTimeout is how long a reader may take to accept a message. Then the stream ends; nothing is queued for it.
+	// readerWriteTimeout is how long a reader may take to accept a message. Then the stream ends; nothing is
+	// queued for it.
 	readerWriteTimeout = 10 * time.Second
 	// catchUpPage is how many events a stream reads from the store at a time.
 	catchUpPage = 100
@@ -47,7 +49,8 @@ const streamExample = "retry: 1000\n\nid: 1042\ndata: {\"cursor\":\"1042\",\"id\
 // beatMessage is a comment.
 var beatMessage = []byte(":\n\n")
 
-// Readers are the requests that wait for events, long polls and streams. They end when the API's configuration is replaced.
+// Readers are the requests that wait for events, long polls and streams. They end when the API's
+// configuration is replaced.
 type Readers struct {
 	limit          int                // of a range; 0: none
 	slots          *screens.SlotTable // of the ranges
@@ -104,7 +107,8 @@ func readEvents(in *endpoint.Input) eventsPage {
 	}
 }
 
-// refuseKinds refuses a filter that the event log does not have: a reader who believes in it would take every event for one of those kinds.
+// refuseKinds refuses a filter that the event log does not have: a reader who believes in it would take every
+// event for one of those kinds.
 func refuseKinds(in *endpoint.Input) {
 	in.RefuseQuery("kinds", "is no parameter here: the event log has every kind. Name kinds in the webhook's configuration, or when you have events sent again")
 }
@@ -135,7 +139,8 @@ func (p eventsPage) locate(ctx context.Context, r Range) (err error) {
 	return err
 }
 
-// awaitEvents waits until there is an event behind the cursor, the time to wait is over, or the gateway or the range stops.
+// awaitEvents waits until there is an event behind the cursor, the time to wait is over, or the gateway or
+// the range stops.
 func (h Handlers) awaitEvents(ctx context.Context, p eventsPage) error {
 	if p.wait == 0 {
 		return nil
@@ -257,8 +262,8 @@ func (h Handlers) stream(ctx context.Context, from start) (func(http.ResponseWri
 	}, nil
 }
 
-// eventStream is one stream: first what the store has behind the cursor, then what the range saves. Only the goroutine that serves its
-// request uses it.
+// eventStream is one stream: first what the store has behind the cursor, then what the range saves. Only the
+// goroutine that serves its request uses it.
 type eventStream struct {
 	readers *Readers
 	rangeID uuid.UUID
@@ -274,8 +279,8 @@ type eventStream struct {
 	connection *http.ResponseController
 }
 
-// readPage reads what the store has next, and begins to follow what is saved from now on: only as much is kept in memory for the stream
-// as is saved while it sends one page.
+// readPage reads what the store has next, and begins to follow what is saved from now on: only as much is
+// kept in memory for the stream as is saved while it sends one page.
 func (s *eventStream) readPage(ctx context.Context) (err error) {
 	var saved uint64
 	saved, s.next = s.r.FollowEvents()

@@ -225,7 +225,8 @@ func TestAPollWaitsForTheNextEvent(t *testing.T) {
 	})
 }
 
-// A reader whose cursor is older than everything that is kept goes on with what is kept, and does not ask again and again.
+// A reader whose cursor is older than everything that is kept goes on with what is kept, and does not ask
+// again and again.
 func TestAPollBehindARecordThatIsNotKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newLoggingRange(5)
@@ -374,7 +375,8 @@ func refused(t *testing.T, h http.Handler, query, want string) {
 	}
 }
 
-// A cursor that the log has not given yet is refused in every call: who reads behind it would be deaf until the log has reached it.
+// A cursor that the log has not given yet is refused in every call: who reads behind it would be deaf until
+// the log has reached it.
 func TestACursorThatIsAheadOfItsLog(t *testing.T) {
 	r := newLoggingRange(3)
 	r.id.Store(7)
@@ -409,7 +411,8 @@ func TestACursorOfAnotherLog(t *testing.T) {
 	require.Equal(t, []string{endpoint.LogCursor{Log: 7, Number: 3}.String()}, cursors, "a number without a log, from before, is one of this log")
 }
 
-// A cursor behind which records are not kept any more is refused, so that nothing is skipped in silence. Who has asked for what is kept gets that.
+// A cursor behind which records are not kept any more is refused, so that nothing is skipped in silence. Who
+// has asked for what is kept gets that.
 func TestACursorBehindTheRetention(t *testing.T) {
 	r := newLoggingRange(5)
 	r.id.Store(7)
@@ -535,7 +538,8 @@ func TestAPollGoesOnBehindItsPage(t *testing.T) {
 	})
 }
 
-// A page ends at a mebibyte whatever limit was asked for, and the next one goes on behind it: nothing is missed, and nothing comes twice.
+// A page ends at a mebibyte whatever limit was asked for, and the next one goes on behind it: nothing is
+// missed, and nothing comes twice.
 func TestAPageEndsAtAMebibyte(t *testing.T) {
 	r := newLoggingRange(900)
 	for i := range r.log {

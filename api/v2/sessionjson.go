@@ -13,8 +13,9 @@ import (
 	"rangegate/lanes"
 )
 
-// Sessions and lists of them, which a POS reads most, are encoded by hand: encoding/json took seven times as long for a list
-// of 1,000, and 7,000 allocations. Tests compare the bytes with those of encoding/json for ViewOf.
+// Sessions and lists of them, which a POS reads most, are encoded by hand: encoding/json took seven times as
+// long for a list of 1,000, and 7,000 allocations. Tests compare the bytes with those of encoding/json for
+// ViewOf.
 
 // appendView is the response with a session as version 2 shows it.
 func appendView(s *lanes.SessionView) endpoint.Appender[SessionView] {
@@ -97,7 +98,8 @@ func AppendID(buffer []byte, id uuid.UUID) []byte {
 	return append(buffer, text[:]...)
 }
 
-// appendStamp appends a stamp in quotes. Package time formats only RFC 3339 fast, so milliseconds are inserted before its Z.
+// appendStamp appends a stamp in quotes. Package time formats only RFC 3339 fast, so milliseconds are
+// inserted before its Z.
 func appendStamp(buffer []byte, t time.Time) []byte {
 	buffer = t.UTC().AppendFormat(append(buffer, '"'), time.RFC3339)
 	ms := int64(t.Nanosecond()) / int64(time.Millisecond)

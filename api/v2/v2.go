@@ -35,10 +35,12 @@ type Range interface {
 	// DeliveriesTo returns deliveries to one of several webhooks, and the cursor to go on behind.
 	DeliveriesTo(ctx context.Context, webhook string, after uint64, limit int) (events []lanes.Logged, next uint64, err error)
 	History(ctx context.Context, after uint64, limit int) ([]lanes.Ended, error)
-	// RedeliverOne has one event sent to the webhook again, Redeliver the selected ones. Both return a *lanes.Repeat for a repeat with the key.
+	// RedeliverOne has one event sent to the webhook again, Redeliver the selected ones. Both return a
+	// *lanes.Repeat for a repeat with the key.
 	RedeliverOne(ctx context.Context, cursor uint64, key *lanes.KeyOf[lanes.Redelivery]) error
 	Redeliver(ctx context.Context, selection lanes.EventSelection, key *lanes.KeyOf[lanes.Redelivery]) (lanes.Redelivery, error)
-	// Latest returns the highest cursors that were given in the event log, the history and the acts of staff, saved or not.
+	// Latest returns the highest cursors that were given in the event log, the history and the acts of staff,
+	// saved or not.
 	Latest(ctx context.Context) (lastEvent, lastEnded, lastAct uint64)
 	// Saved returns the highest cursors of the event log and of the history that are durable.
 	Saved() (event, ended uint64)
@@ -49,9 +51,10 @@ type Range interface {
 	HistoryKeptBehind(ctx context.Context) (uint64, error)
 	// HasWebhook reports whether the range has a webhook with that name.
 	HasWebhook(name string) bool
-	// FollowEvents returns the highest cursor of the event log that is durable, and a function for one goroutine that returns what is
-	// saved after it: the next events in the order of their cursors, the same slice for all who follow, which nobody may change; or,
-	// without any, a channel that is closed as soon as there are some.
+	// FollowEvents returns the highest cursor of the event log that is durable, and a function for one
+	// goroutine that returns what is saved after it: the next events in the order of their cursors, the same
+	// slice for all who follow, which nobody may change; or, without any, a channel that is closed as soon as
+	// there are some.
 	FollowEvents() (saved uint64, next func() (events []lanes.Logged, wake <-chan struct{}))
 	// Ended is closed when the range stops here, or another process owns it.
 	Ended() <-chan struct{}

@@ -86,8 +86,8 @@ func viewer(names bool) func(lanes.LaneStatus, lanes.Instant) laneView {
 	}
 }
 
-// shortName returns the first word of a name and the initial of the last one: "Jo S." of "Jo Smith". A last word that is no word,
-// such as the number in "Walk-in 12", stays as it is.
+// shortName returns the first word of a name and the initial of the last one: "Jo S." of "Jo Smith". A last
+// word that is no word, such as the number in "Walk-in 12", stays as it is.
 func shortName(name string) string {
 	words := strings.Fields(name)
 	if len(words) == 0 {
@@ -103,8 +103,8 @@ func shortName(name string) string {
 	return first + " " + last
 }
 
-// stream sends the live state of the range: first `picture`, then `change` after every change, and `beat` in between. It ends when the
-// range no longer runs here, and with a reload of the configuration.
+// stream sends the live state of the range: first `picture`, then `change` after every change, and `beat` in
+// between. It ends when the range no longer runs here, and with a reload of the configuration.
 func (b *screen) stream(w http.ResponseWriter, r *http.Request) {
 	board := r.Context().Value(boardKey{}).(rangeBoard)
 	slots := b.streams.Of(board.id)

@@ -1,8 +1,9 @@
-// Package wallboard is the wall board: every lane of a range on a display that hangs on a wall and that nobody touches. It shows and
-// changes nothing. The page is in web/.
+// Package wallboard is the wall board: every lane of a range on a display that hangs on a wall and that
+// nobody touches. It shows and changes nothing. The page is in web/.
 //
-// A board authenticates with the key of its range, which its first address contains; then a cookie derived from the key replaces it. Whoever
-// passes by reads it: no message has more than is shown, and customers' names only where the range is configured so.
+// A board authenticates with the key of its range, which its first address contains; then a cookie derived
+// from the key replaces it. Whoever passes by reads it: no message has more than is shown, and customers'
+// names only where the range is configured so.
 package wallboard
 
 import (
@@ -29,8 +30,9 @@ var web embed.FS
 type Range interface {
 	Layout() lanes.Layout
 	Now() lanes.Instant
-	// Changes returns the lanes that have changed since that version, in display order, the current version, and a channel
-	// that is closed when a lane or the holds change next. Since version 0 every lane has changed.
+	// Changes returns the lanes that have changed since that version, in display order, the current version,
+	// and a channel that is closed when a lane or the holds change next. Since version 0 every lane has
+	// changed.
 	Changes(after uint64) (changed []lanes.LaneStatus, version uint64, wake <-chan struct{})
 	// Holds returns the holds in force.
 	Holds() lanes.Holds
@@ -48,7 +50,8 @@ type Board struct {
 type Settings struct {
 	// Boards has the ranges that have boards.
 	Boards map[uuid.UUID]Board
-	// Range returns the running range with that id, or the reason why there is none: lanes.ErrStarting, lanes.ErrNotOwner.
+	// Range returns the running range with that id, or the reason why there is none: lanes.ErrStarting,
+	// lanes.ErrNotOwner.
 	Range  func(id uuid.UUID) (Range, error)
 	Router *routing.Router // hands on what other nodes own; nil: this process serves every range
 	// WrongKeys limits wrong keys. It outlives a reload.
@@ -92,7 +95,8 @@ func Mount(r chi.Router, a *endpoint.API, s Settings) {
 	})
 }
 
-// keyDestination returns the range of a page whose address has a key: its owner alone counts wrong ones. Every node serves the page itself.
+// keyDestination returns the range of a page whose address has a key: its owner alone counts wrong ones.
+// Every node serves the page itself.
 func (b *screen) keyDestination(r *http.Request) (uuid.UUID, routing.Way) {
 	board, found := b.find(r)
 	if !found || !r.URL.Query().Has("key") {

@@ -261,7 +261,8 @@ func (r reader) next() (event, data string) {
 	return "", ""
 }
 
-// Everything that a board is sent, to the byte: no name of a customer or of staff, no session, no purchase, no address of a controller.
+// Everything that a board is sent, to the byte: no name of a customer or of staff, no session, no purchase,
+// no address of a controller.
 func TestAStreamHasWhatIsShownAndNothingElse(t *testing.T) {
 	f := newFixture(t).opened()
 	f.setHolds(lanes.Holds{}.Set(lanes.Scope{Kind: lanes.OverBay, ID: uuid.MustParse(bayA)}, "sam", noon.Wall))

@@ -12,8 +12,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// bareCounter is the minimal server for the same requests: it decodes the body, saves records of the same sizes in a group
-// commit of the same database, and writes the same bytes. It checks nothing.
+// bareCounter is the minimal server for the same requests: it decodes the body, saves records of the same
+// sizes in a group commit of the same database, and writes the same bytes. It checks nothing.
 type bareCounter struct {
 	disk    *disk
 	kept    bareStore

@@ -21,8 +21,8 @@ type entry struct {
 	value  []byte
 }
 
-// bareStore is the database of a store without the store's code. write writes its records in one transaction and returns when
-// they are durable. It has one caller at a time.
+// bareStore is the database of a store without the store's code. write writes its records in one transaction
+// and returns when they are durable. It has one caller at a time.
 type bareStore interface {
 	write(records []entry) error
 	// read gives every record of a bucket. The value is valid during the call.

@@ -14,8 +14,8 @@ import (
 	"rangegate/cmd/rangebench/figures"
 )
 
-// callers are HTTP clients in a process of their own: each has a connection and sends one request after the other. They do as
-// little as possible, because they share the machine with the server.
+// callers are HTTP clients in a process of their own: each has a connection and sends one request after the
+// other. They do as little as possible, because they share the machine with the server.
 type callers struct{}
 
 // calls are requests, each sent once, with one method and the same headers.

@@ -24,8 +24,8 @@ var (
 	ceasefireLarge = ceasefire{"ceasefire/10k", 10_000, 2}.experiment("a hold over 10,000 lanes, until the last controller has it")
 )
 
-// ceasefire measures the time from a hold's request until the last controller has it. The limit writes the same frames, one
-// after the other, to as many bare connections.
+// ceasefire measures the time from a hold's request until the last controller has it. The limit writes the
+// same frames, one after the other, to as many bare connections.
 type ceasefire struct {
 	name   string
 	lanes  int

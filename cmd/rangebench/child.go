@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// child is another process of this program, so that its work is not counted as the gateway's. It prints when its last lane or
-// screen has closed or opened, and, on request, how much it has received.
+// child is another process of this program, so that its work is not counted as the gateway's. It prints when
+// its last lane or screen has closed or opened, and, on request, how much it has received.
 type child struct {
 	process *exec.Cmd
 	in      io.WriteCloser

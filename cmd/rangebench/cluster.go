@@ -27,8 +27,9 @@ import (
 	"rangegate/lanes/store/redis"
 )
 
-// cluster measures two nodes, as real processes: what a request costs that enters at another node than the range's owner, two nodes
-// against one, what the link of a controller takes that dials the other node, and how long the ranges of a node that dies are not served.
+// cluster measures two nodes, as real processes: what a request costs that enters at another node than the
+// range's owner, two nodes against one, what the link of a controller takes that dials the other node, and
+// how long the ranges of a node that dies are not served.
 type cluster struct {
 	Ranges int           `default:"1000" help:"How many ranges, for the take-over."`
 	Lanes  int           `default:"100" help:"How many lanes each has, with a running session on every one."`
@@ -146,8 +147,8 @@ func (s *servers) waitOwners(ctx context.Context, unchanged time.Duration) (owne
 // hopRanges are enough that both nodes have some. dialedLanes are those of each whose controllers dial.
 const hopRanges, dialedLanes = 40, 25
 
-// hop measures requests directly at the owner and through the other node, by turns, then links through the other node, and two nodes
-// against one.
+// hop measures requests directly at the owner and through the other node, by turns, then links through the
+// other node, and two nodes against one.
 func (c cluster) hop(ctx context.Context) (err error) {
 	s, err := c.serve(ctx, hopRanges, 4, dialedLanes)
 	if err != nil {
@@ -201,7 +202,8 @@ func (c cluster) hop(ctx context.Context) (err error) {
 	return errors.Join(append(failed, c.twoAgainstOne(ctx, s, owners))...)
 }
 
-// relay lets the controllers of the owner's lanes dial the other node, and prints what a link takes of that node's memory.
+// relay lets the controllers of the owner's lanes dial the other node, and prints what a link takes of that
+// node's memory.
 func (s *servers) relay(ctx context.Context, owners []*localcluster.Node, owner, other *localcluster.Node) error {
 	machine, err := clock.NewSystem()
 	if err != nil {
@@ -313,8 +315,9 @@ func (s *servers) used() (sum time.Duration, err error) {
 	return sum, nil
 }
 
-// twoAgainstOne sells at every range while both nodes have some, and again when one of them has all. On a machine with two cores, which the
-// clients and Redis share, it shows that two nodes serve correctly side by side, and not what a second machine is worth.
+// twoAgainstOne sells at every range while both nodes have some, and again when one of them has all. On a
+// machine with two cores, which the clients and Redis share, it shows that two nodes serve correctly side by
+// side, and not what a second machine is worth.
 func (c cluster) twoAgainstOne(ctx context.Context, s *servers, owners []*localcluster.Node) error {
 	both, err := c.sellAll(s, owners, 1)
 	if err != nil {
@@ -367,9 +370,9 @@ func (c calls) expect() (callResult, error) {
 	return how, err
 }
 
-// takeOver kills one of two nodes that serve many ranges with running sessions, and waits until the other one has them all. Beside
-// it stands, from the same run, what one node takes to start on all ranges: that is as much work for each range, and no lease to wait for but
-// its own.
+// takeOver kills one of two nodes that serve many ranges with running sessions, and waits until the other one
+// has them all. Beside it stands, from the same run, what one node takes to start on all ranges: that is as
+// much work for each range, and no lease to wait for but its own.
 func (c cluster) takeOver(ctx context.Context) (err error) {
 	s, err := c.serve(ctx, c.Ranges, c.Lanes, 0)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/coder/websocket"
 )
 
-// controllers are the controllers of many lanes, in a process of their own. They send hellos, confirm every state, and print
-// when the last lane was closed and when the last was opened.
+// controllers are the controllers of many lanes, in a process of their own. They send hellos, confirm every
+// state, and print when the last lane was closed and when the last was opened.
 type controllers struct {
 	Lanes int `default:"1000" help:"How many lanes."`
 }

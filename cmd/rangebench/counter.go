@@ -15,8 +15,8 @@ const (
 	clients = 64 // the default
 )
 
-// counter is a range behind the API, served as a gateway does, and its clients in a process of their own. The same clients
-// call the limit.
+// counter is a range behind the API, served as a gateway does, and its clients in a process of their own. The
+// same clients call the limit.
 type counter struct {
 	gateway *gateway
 	r       *actors.Range

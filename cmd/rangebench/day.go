@@ -10,8 +10,8 @@ import (
 
 var day = experiment{"day", "a range of 100 lanes on a busy minute of its day: CPU of one core", measureDay}
 
-// Half-hour sessions on nearly all of 100 lanes are 3 sales and 3 stops a minute. The script is such a minute in half the
-// time, with a list, a change and a ceasefire.
+// Half-hour sessions on nearly all of 100 lanes are 3 sales and 3 stops a minute. The script is such a minute
+// in half the time, with a list, a change and a ceasefire.
 const (
 	dayLanes   = 100
 	dayScreens = 3

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// eventReaders are clients that wait for events, in a process of their own. They do as little as possible, because they share the machine
-// with the server.
+// eventReaders are clients that wait for events, in a process of their own. They do as little as possible,
+// because they share the machine with the server.
 type eventReaders struct{}
 
 // eventReaderState is what they have got.
@@ -32,8 +32,8 @@ type arrival struct {
 }
 
 type (
-	// readersWanted opens that many connections, sends a request on each, awaits the event with that number on all streams, or, with
-	// none of these, asks whether no poll was answered.
+	// readersWanted opens that many connections, sends a request on each, awaits the event with that number
+	// on all streams, or, with none of these, asks whether no poll was answered.
 	readersWanted struct {
 		Address string // host:port
 		Header  map[string]string

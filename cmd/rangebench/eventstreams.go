@@ -163,7 +163,8 @@ func (b *bareEvents) publish(context.Context) (time.Time, error) {
 	return now, nil
 }
 
-// measure returns the kilobytes of a stream, the milliseconds until the last one has an event, and the kilobytes of a poll.
+// measure returns the kilobytes of a stream, the milliseconds until the last one has an event, and the
+// kilobytes of a poll.
 func (f readersFixture) measure(ctx context.Context, n int, stream, quick, poll string) ([]float64, error) {
 	files(n + 100)
 	each, fanOut, err := f.streams(ctx, n, stream)

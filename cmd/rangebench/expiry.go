@@ -55,7 +55,8 @@ func (e expiry) measure(ctx context.Context, t *trial) error {
 		figure("p99"), figure("p99.9"))
 }
 
-// ours starts a range whose sessions are about to end. A machine that is too slow for the first deadline gets more time.
+// ours starts a range whose sessions are about to end. A machine that is too slow for the first deadline gets
+// more time.
 func (e expiry) ours(ctx context.Context, t *trial) ([]float64, error) {
 	for lead := e.lead(); ; lead *= 2 {
 		late, inTime, err := e.once(ctx, t, lead)

@@ -37,8 +37,8 @@ import (
 	"rangegate/config"
 )
 
-// fairness measures what the clients of one range notice of a flood in another one, or of strangers: how long their reads take beside
-// it, against a quiet gateway in the same run.
+// fairness measures what the clients of one range notice of a flood in another one, or of strangers: how long
+// their reads take beside it, against a quiet gateway in the same run.
 type fairness struct {
 	Turns    int           `default:"7" help:"How often either is measured."`
 	Turn     time.Duration `default:"3s" help:"How long each time."`
@@ -280,7 +280,8 @@ func (to fairAPI) readBeside(kind string, during time.Duration) (took []time.Dur
 	return took, made, err
 }
 
-// read reads B's lanes for a while, and returns how long each read took. One that fails counts as long as the longest that there may be.
+// read reads B's lanes for a while, and returns how long each read took. One that fails counts as long as the
+// longest that there may be.
 func (to fairAPI) read(during time.Duration) (took []time.Duration) {
 	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{TLSClientConfig: insecure("http/1.1"), MaxIdleConnsPerHost: readers}}
 	defer client.CloseIdleConnections()
@@ -331,8 +332,9 @@ const (
 
 var floodNames = []string{"pages", "tables", "resets"}
 
-// Run floods, and answers with how many answers it has left unread, or requests it has cancelled. It takes what the gateway and B leave of the processors, as if it came from other machines,
-// and so does nothing, beside which the quiet half is measured.
+// Run floods, and answers with how many answers it has left unread, or requests it has cancelled. It takes
+// what the gateway and B leave of the processors, as if it came from other machines, and so does nothing,
+// beside which the quiet half is measured.
 func (f flood) Run() error {
 	if err := syscall.Setpriority(syscall.PRIO_PROCESS, 0, 19); err != nil {
 		return fmt.Errorf("lowering the priority: %w", err)
@@ -373,7 +375,8 @@ func transportFromElsewhere(protocols ...string) *http.Transport {
 // unreadFor is how long the clients of a flood leave an answer. The gateway ends the connection before that.
 const unreadFor = 15 * time.Second
 
-// leave sends a request over a connection of its own until it is not refused, reads the beginning of the answer, and leaves the rest.
+// leave sends a request over a connection of its own until it is not refused, reads the beginning of the
+// answer, and leaves the rest.
 func (f flood) leave(request string) {
 	conn, err := tls.DialWithDialer(&fromElsewhere, "tcp", f.Address, insecure("http/1.1"))
 	if err != nil {
@@ -434,7 +437,8 @@ func (f flood) tables() (once func(), err error) {
 
 const tablePath = "/control/history.csv"
 
-// resets begins requests of HTTP/2 and cancels them at once, each client on a connection of its own. It needs no credentials.
+// resets begins requests of HTTP/2 and cancels them at once, each client on a connection of its own. It needs
+// no credentials.
 func (f flood) resets() (once func(), err error) {
 	clients := make(chan *http.Client, resetClients)
 	for range cap(clients) {

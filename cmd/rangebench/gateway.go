@@ -21,8 +21,8 @@ import (
 	"rangegate/lanes/link/sim"
 )
 
-// gateway has ranges in this process, with a store of their own and, by default, simulated lanes. It logs from info on and
-// counts as in production; the output is discarded.
+// gateway has ranges in this process, with a store of their own and, by default, simulated lanes. It logs
+// from info on and counts as in production; the output is discarded.
 type gateway struct {
 	*actors.Gateway
 	clock    clock.Clock

@@ -58,8 +58,8 @@ func loaded(ctx context.Context, a isolated) (had []float64, err error) {
 	return []float64{cpu, memory, latency}, err
 }
 
-// timeCommands sells, changes and stops on each lane of each range in turn, and returns the processor time of a command, in
-// microseconds.
+// timeCommands sells, changes and stops on each lane of each range in turn, and returns the processor time of
+// a command, in microseconds.
 func timeCommands(ctx context.Context, all []*actors.Range) (float64, error) {
 	before := cpuTime()
 	var working errgroup.Group

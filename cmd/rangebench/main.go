@@ -1,5 +1,6 @@
-// Command rangebench measures how close rangegate comes to what the machine and the libraries allow: every figure has
-// its limit beside it, measured by turns in the same run with the same setup. docs/performance.md describes the figures.
+// Command rangebench measures how close rangegate comes to what the machine and the libraries allow: every
+// figure has its limit beside it, measured by turns in the same run with the same setup. docs/performance.md
+// describes the figures.
 package main
 
 import (

@@ -131,8 +131,8 @@ func sellAll(r *actors.Range) error {
 	return selling.Wait()
 }
 
-// inUse returns the bytes of live objects and stacks. Free space in the heap is not counted: it depends on earlier work (for a
-// simulated lane 0.6 to 0.9 KB after a start).
+// inUse returns the bytes of live objects and stacks. Free space in the heap is not counted: it depends on
+// earlier work (for a simulated lane 0.6 to 0.9 KB after a start).
 func inUse() uint64 {
 	runtime.GC()
 	runtime.GC()

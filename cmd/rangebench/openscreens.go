@@ -27,8 +27,8 @@ const (
 	wokenChanges = 10
 )
 
-// screenKinds are the kinds of screens, each with what is sent to them: control screens and wall boards get changes of one lane, and lane
-// screens, of which such a change wakes one at most, a ceasefire.
+// screenKinds are the kinds of screens, each with what is sent to them: control screens and wall boards get
+// changes of one lane, and lane screens, of which such a change wakes one at most, a ceasefire.
 var screenKinds = []string{"control", "board", "lane"}
 
 func measureOpenScreens(ctx context.Context, t *trial) error {
@@ -59,7 +59,8 @@ func measureOpenScreens(ctx context.Context, t *trial) error {
 		})
 }
 
-// screensOfRange returns the microseconds of each kind of screen, and how many screens a change reaches. It records what a screen was sent.
+// screensOfRange returns the microseconds of each kind of screen, and how many screens a change reaches. It
+// records what a screen was sent.
 func screensOfRange(ctx context.Context, n int, said map[string]*bareStreams) (had []float64, err error) {
 	w, err := screens{Lanes: n, Sessions: min(n, screenCount)}.open(ctx)
 	if err != nil {
@@ -135,7 +136,8 @@ func (w *watched) turnOnce(ctx context.Context, i int) error {
 	return err
 }
 
-// cost returns the microseconds of CPU that this process uses for one call, of an even number of them, with what follows from it.
+// cost returns the microseconds of CPU that this process uses for one call, of an even number of them, with
+// what follows from it.
 func (w *watched) cost(ctx context.Context, one func(context.Context, int) error, times int) (microseconds float64, err error) {
 	runtime.GC() // of earlier work, such as signing in
 	time.Sleep(screenSettle)

@@ -22,9 +22,9 @@ import (
 	driver "rangegate/lanes/link/websocket"
 )
 
-// redial measures how long controllers that dial take to be linked again after a restart of the gateway, with the default of new
-// links a second, while sales go on. The limit is the acceptor alone: the same controllers and as many links a second, and
-// nothing behind them.
+// redial measures how long controllers that dial take to be linked again after a restart of the gateway, with
+// the default of new links a second, while sales go on. The limit is the acceptor alone: the same controllers
+// and as many links a second, and nothing behind them.
 var redial = experiment{"links/redial", "10,000 controllers dial again after a restart, while 8 clients sell", measureRedial}
 
 const (
@@ -222,7 +222,8 @@ func redialAcceptor(ctx context.Context, n int) (took []float64, err error) {
 	return []float64{time.Since(begun).Seconds()}, err
 }
 
-// bareAcceptor is an acceptor whose links nobody uses. Each gets one state, as a controller with a key believes no gateway before.
+// bareAcceptor is an acceptor whose links nobody uses. Each gets one state, as a controller with a key
+// believes no gateway before.
 type bareAcceptor struct {
 	server  *http.Server
 	at      string

@@ -19,8 +19,8 @@ var retrying = experiment{"retries", "100 ranges whose receiver is dead for a da
 
 const (
 	retryingRanges = 100
-	// perDay is how many events each range makes in a day: one a minute. With retries for 24 h each is tried seven times more, evenly over the day
-	// once it has lasted for long enough.
+	// perDay is how many events each range makes in a day: one a minute. With retries for 24 h each is tried
+	// seven times more, evenly over the day once it has lasted for long enough.
 	perDay         = 24 * 60
 	retryInterval  = 24 * time.Hour / (7 * perDay) // between two retries of a range
 	retryingWindow = 30 * time.Second

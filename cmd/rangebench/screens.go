@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// screens measures the cost of open control screens of a large range, and the time from a ceasefire's request until the last
-// screen shows every lane. The floor writes the same bytes to as many bare connections.
+// screens measures the cost of open control screens of a large range, and the time from a ceasefire's request
+// until the last screen shows every lane. The floor writes the same bytes to as many bare connections.
 type screens struct {
 	Lanes    int           `default:"400" help:"How many lanes the range has."`
 	Sessions int           `default:"200" help:"How many of them have a session."`
@@ -18,21 +18,21 @@ type screens struct {
 	Rounds   int           `default:"9" help:"How often a ceasefire is measured."`
 }
 
-// The limits of the screens. A change of one lane costs each screen one message and one write: 20 to 50 µs and 720 bytes
-// with the names of the benchmark. 50 screens used 0.2 to 0.4 % of a core while idle, and 1.3 to 2.9 % at ten changes a
-// second, on two cores under four times their load. The limits are twice that. Sending every lane instead of the changed one
-// uses 25 %, and 260 times the bytes.
+// The limits of the screens. A change of one lane costs each screen one message and one write: 20 to 50 µs
+// and 720 bytes with the names of the benchmark. 50 screens used 0.2 to 0.4 % of a core while idle, and 1.3
+// to 2.9 % at ten changes a second, on two cores under four times their load. The limits are twice that.
+// Sending every lane instead of the changed one uses 25 %, and 260 times the bytes.
 const (
 	perSecond   = 10   // changes
 	coreIdle    = 0.01 // of a core, for all screens: a beat of each every 5 s
 	coreBusy    = 0.06 // at perSecond changes
 	bytesIdle   = 16.  // a screen a second
 	bytesChange = 1 << 10
-	// lastScreen limits the time until the last screen shows all of a ceasefire, as a multiple of the fastest possible one:
-	// 0.9 to 1.2 were measured.
+	// lastScreen limits the time until the last screen shows all of a ceasefire, as a multiple of the fastest
+	// possible one: 0.9 to 1.2 were measured.
 	lastScreen = 1.5
-	// restOfScreens is the least time between two messages of a stream (api/screens). The first change of a ceasefire is sent
-	// at once; lanes that close within that time are in the next message.
+	// restOfScreens is the least time between two messages of a stream (api/screens). The first change of a
+	// ceasefire is sent at once; lanes that close within that time are in the next message.
 	restOfScreens = 100 * time.Millisecond
 )
 

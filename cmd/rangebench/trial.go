@@ -43,8 +43,8 @@ func (t *trial) rounds(wanted int) int { return cmp.Or(t.Rounds, wanted) }
 // store returns the store of an experiment.
 func (t *trial) store() storeKind { return cmp.Or(t.Store, sqliteStore) }
 
-// compare measures ours and the limit by turns and notes the figures. Both return values in the order of the figures. Each
-// turn begins after a garbage collection.
+// compare measures ours and the limit by turns and notes the figures. Both return values in the order of the
+// figures. Each turn begins after a garbage collection.
 func (t *trial) compare(ctx context.Context, rounds int, ours, limit func(context.Context) ([]float64, error), into ...figures.Figure) error {
 	for round := range t.rounds(rounds) {
 		t.say("round %d of %d, ours", round+1, t.rounds(rounds))

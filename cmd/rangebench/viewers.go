@@ -17,8 +17,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// viewers are open screens in a process of their own. Each counts what it receives, and reads only which lanes are closed: a browser
-// would use more of the machine than the gateway.
+// viewers are open screens in a process of their own. Each counts what it receives, and reads only which
+// lanes are closed: a browser would use more of the machine than the gateway.
 type viewers struct {
 	Address string   `help:"Where the gateway answers."`
 	Range   string   `help:"The range."`
@@ -55,8 +55,8 @@ func (v viewers) open(ctx context.Context) (streams []io.ReadCloser, err error) 
 	return streams, nil
 }
 
-// Run prints a line when every screen has its first message, and runs until its input ends. A screen that loses its connection
-// is an error: the cost of the others would look too low.
+// Run prints a line when every screen has its first message, and runs until its input ends. A screen that
+// loses its connection is an error: the cost of the others would look too low.
 func (v viewers) Run() error {
 	ctx := context.Background()
 	streams, err := v.open(ctx)
@@ -200,8 +200,8 @@ func (v *viewer) watch(stream io.ReadCloser) error {
 	return errors.Join(errors.New("a screen was cut off"), lines.Err())
 }
 
-// read finds which lanes a message shows closed, both ordered and confirmed, and which open. It does not decode JSON, which
-// would cost more than the gateway's work.
+// read finds which lanes a message shows closed, both ordered and confirmed, and which open. It does not
+// decode JSON, which would cost more than the gateway's work.
 func (v *viewer) read(message []byte) {
 	for {
 		_, lane, another := bytes.Cut(message, []byte(`"lane_id":"`))

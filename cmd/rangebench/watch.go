@@ -22,7 +22,8 @@ import (
 	"rangegate/lanes/store/redis"
 )
 
-// watch runs nodes and a Redis on this machine, to look at: a load balancer, and a page that shows who owns what. `make cluster` starts it.
+// watch runs nodes and a Redis on this machine, to look at: a load balancer, and a page that shows who owns
+// what. `make cluster` starts it.
 type watch struct {
 	Nodes   int           `default:"3" help:"How many nodes."`
 	Ranges  int           `default:"300" help:"How many ranges."`

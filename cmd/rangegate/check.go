@@ -159,7 +159,8 @@ func (c checkController) dial(rules *linkconformance.Check, key string) error {
 	return nil
 }
 
-// key returns the lane's key, from a file or from the environment: a command line can be read by everybody on the machine.
+// key returns the lane's key, from a file or from the environment: a command line can be read by everybody on
+// the machine.
 func (c checkController) key(environ []string) (string, error) {
 	key, where := "", linkKeyVariable
 	for _, entry := range environ {

@@ -191,8 +191,8 @@ func (s laneSim) faults() ([]string, error) {
 	return s.Faults, nil
 }
 
-// lanes returns the lanes whose controllers can be served on this machine, and those that dial. It logs the other websocket lanes
-// with the reason.
+// lanes returns the lanes whose controllers can be served on this machine, and those that dial. It logs the
+// other websocket lanes with the reason.
 func (s laneSim) lanes(t *terminal, cfg config.Config) (served []lanesim.Lane, err error) {
 	secured, err := s.tls()
 	if err != nil {

@@ -16,7 +16,8 @@ import (
 	"rangegate/config"
 )
 
-// asOperator runs a command with a configuration that names the gateway's operations address, and returns what it prints.
+// asOperator runs a command with a configuration that names the gateway's operations address, and returns
+// what it prints.
 func asOperator(t *testing.T, g *gatewaytest.Gateway, run func(*terminal, operator) error) (printed string, err error) {
 	file := filepath.Join(t.TempDir(), "rangegate.yaml")
 	text := fmt.Sprintf(networkRange, "1") + "operations: {address: '" + strings.TrimPrefix(g.Operations, "http://") + "', token: operator}\n"

@@ -89,7 +89,8 @@ func (o operator) ask(t *terminal, method, path string, body, into any) error {
 	return decoder.Decode(into)
 }
 
-// reach returns the URL of an operations address from its own machine. With TLS the certificate in the configuration is trusted.
+// reach returns the URL of an operations address from its own machine. With TLS the certificate in the
+// configuration is trusted.
 func reach(o config.Operations) (address string, transport *http.Transport, err error) {
 	host, port, err := net.SplitHostPort(o.Address)
 	if err != nil {

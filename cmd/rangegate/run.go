@@ -134,8 +134,8 @@ func startWatchdog(alive func(context.Context) error, log zerolog.Logger) (stop 
 	}
 }
 
-// ping pings systemd twice per timeout, and only after every range and lane has answered: the service manager restarts a
-// gateway that cannot close its fire lines.
+// ping pings systemd twice per timeout, and only after every range and lane has answered: the service manager
+// restarts a gateway that cannot close its fire lines.
 func ping(ctx context.Context, timeout time.Duration, alive func(context.Context) error, log zerolog.Logger) {
 	next := time.NewTicker(timeout / 2)
 	defer next.Stop()

@@ -1,5 +1,5 @@
-// Package link is the contract of a connection to a lane's hardware. The folders sim and websocket are drivers, and pass the
-// suite in linktest.
+// Package link is the contract of a connection to a lane's hardware. The folders sim and websocket are
+// drivers, and pass the suite in linktest.
 //
 // A link sends the complete desired state of the lane, never a queue of orders: after any outage the newest state alone
 // corrects the lane.
@@ -28,21 +28,22 @@ type Awaiter interface {
 	Driver
 	// Awaits reports whether the lane's controller dials. Such a lane is waited for, and no other.
 	Awaits(lane uuid.UUID) bool
-	// Await says that the lane waits for its controller, instead of whoever waited for it before with no higher epoch: a lane of a
-	// range that is being dropped here does not displace that of the range claimed anew. It returns at once, and a lane that waits
-	// has no goroutine. The wait ends with the call of Arrived, or with cancel; an arrival that has begun by
-	// then is still told.
+	// Await says that the lane waits for its controller, instead of whoever waited for it before with no
+	// higher epoch: a lane of a range that is being dropped here does not displace that of the range claimed
+	// anew. It returns at once, and a lane that waits has no goroutine. The wait ends with the call of
+	// Arrived, or with cancel; an arrival that has begun by then is still told.
 	Await(lane Lane, waiter Waiter) (cancel func())
 }
 
 // Waiter is the receiver of a lane that waits for its controller, and of the connection that comes of it.
 type Waiter interface {
 	Receiver
-	// Arrived is the end of the wait: the link is up, or err is ErrFaulty because the lane's controller has dialled and is
-	// not in order. It is called once, and from a goroutine of its own; the Receiver may be called before.
+	// Arrived is the end of the wait: the link is up, or err is ErrFaulty because the lane's controller has
+	// dialled and is not in order. It is called once, and from a goroutine of its own; the Receiver may be
+	// called before.
 	Arrived(connection Connection, hello Hello, err error)
-	// Contested means that a second controller of the lane was refused, which dialled from that address while the link to
-	// the one at the other address was up. Both have the lane's key, if it has one.
+	// Contested means that a second controller of the lane was refused, which dialled from that address while
+	// the link to the one at the other address was up. Both have the lane's key, if it has one.
 	Contested(refused, linked string)
 }
 
@@ -54,12 +55,14 @@ type Lane struct {
 	Range uuid.UUID
 	ID    uuid.UUID
 	Epoch uint64
-	// HoldOnLoss locks the fire line when the controller loses the gateway; otherwise a running session runs to its end.
+	// HoldOnLoss locks the fire line when the controller loses the gateway; otherwise a running session runs
+	// to its end.
 	HoldOnLoss bool
 }
 
-// ErrFaulty means that the controller answers and is not in order: it refuses the hello, belongs to another lane, or breaks a
-// rule of the protocol. Other errors of Dial and Down mean that it could not be reached, or is no longer reachable.
+// ErrFaulty means that the controller answers and is not in order: it refuses the hello, belongs to another
+// lane, or breaks a rule of the protocol. Other errors of Dial and Down mean that it could not be reached, or
+// is no longer reachable.
 var ErrFaulty = errors.New("the controller is faulty")
 
 // ErrSilent means that the controller has sent nothing for too long, although the connection has not failed.
@@ -76,15 +79,15 @@ type Hello struct {
 	Faults   []string      // of the hardware, in force
 }
 
-// Connection is one connection to a controller. Its methods may be called from several goroutines. They do not block, except that
-// Close waits for a call of the receiver.
+// Connection is one connection to a controller. Its methods may be called from several goroutines. They do
+// not block, except that Close waits for a call of the receiver.
 type Connection interface {
 	// Send makes s the desired state. It replaces an older one that was not sent yet.
 	Send(s State)
 	// Ack tells the controller that the report with that number, and all before it in that log, are saved.
 	Ack(log lanes.Log)
-	// Close ends the connection. The receiver is not called after it has returned. It may be called again, and after the
-	// connection has failed.
+	// Close ends the connection. The receiver is not called after it has returned. It may be called again,
+	// and after the connection has failed.
 	Close()
 }
 

@@ -33,11 +33,13 @@ type Lease struct {
 // Leases are all that have not ended.
 type Leases struct {
 	Live []Lease
-	// Continued is false when the node's own lease had ended before, or was never held: the others may have counted it as dead.
+	// Continued is false when the node's own lease had ended before, or was never held: the others may have
+	// counted it as dead.
 	Continued bool
 }
 
-// Claimed is the outcome of a claim for a node. Where the range was taken, Ownership says by whom, or that it had another epoch.
+// Claimed is the outcome of a claim for a node. Where the range was taken, Ownership says by whom, or that it
+// had another epoch.
 type Claimed struct {
 	Ownership
 	Taken   bool // not claimed: epoch or owner were not the expected ones

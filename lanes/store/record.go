@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// Version is the format of the records that this gateway writes, and the highest that it reads. A change that adds a field
-// or changes its meaning raises it. Older records are read; fields that they lack are zero.
+// Version is the format of the records that this gateway writes, and the highest that it reads. A change that
+// adds a field or changes its meaning raises it. Older records are read; fields that they lack are zero.
 //
 //	2   acts of staff, decisions about a lane, calls for help, stray hits, time that ran while the gateway was down
 //	3   the trace ids of the requests behind events and purchases

@@ -1,5 +1,5 @@
-// Package trace carries from the API what is recorded of a request: its trace id, and the name of the credential that it came with.
-// Nothing else depends on either.
+// Package trace carries from the API what is recorded of a request: its trace id, and the name of the
+// credential that it came with. Nothing else depends on either.
 package trace
 
 import "context"

@@ -28,8 +28,9 @@ type fault struct {
 
 const internal = `{"error":"a defect","code":"internal","trace_id":"4bf92f3577b34da6a3ce929d0e0e4736"}`
 
-// faults are those of the requests with one key, one after the other; whatever comes after them passes. A story's keys begin with the
-// name of its receipt, and end in what is asked; "events" is what is read without a key.
+// faults are those of the requests with one key, one after the other; whatever comes after them passes. A
+// story's keys begin with the name of its receipt, and end in what is asked; "events" is what is read without
+// a key.
 var faults = map[string][]fault{
 	"":        {{forwarded: true}, {status: http.StatusServiceUnavailable, retryAfter: "1", body: `{"error":"too much","code":"overloaded","trace_id":"t"}`}},
 	"-again":  {{status: http.StatusInternalServerError, body: internal}, {status: http.StatusInternalServerError, body: internal}},

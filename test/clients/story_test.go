@@ -1,5 +1,5 @@
-// Package clients has the kits of docs/clients play their story against the playground, with the command lines of their page: a POS in
-// four languages, and a collection of requests.
+// Package clients has the kits of docs/clients play their story against the playground, with the command
+// lines of their page: a POS in four languages, and a collection of requests.
 //
 //	story_test.go    the stories
 //	front_test.go    what stands between a kit and the gateway, and fails requests
@@ -33,8 +33,8 @@ const kits = "../../docs/clients"
 // patience bounds how long a story may take, so that one that hangs ends with its output shown.
 const patience = 5 * time.Minute
 
-// transcript is what a story says, in every language. The front lets the second sale fail for good, answers the third one as a sign-in page
-// would, and sends the fourth one to another host, which would sell it.
+// transcript is what a story says, in every language. The front lets the second sale fail for good, answers
+// the third one as a sign-in page would, and sends the fourth one to another host, which would sell it.
 var transcript = []string{
 	"sold: 60 minutes",
 	"sold again: internal",
@@ -50,8 +50,8 @@ var transcript = []string{
 	"stopped",
 }
 
-// Every kit sells once whatever becomes of its requests, repeats what the table of docs/integrators.md says and nothing else, catches up
-// on the events that it has missed, and lets nobody but the gateway buy.
+// Every kit sells once whatever becomes of its requests, repeats what the table of docs/integrators.md says
+// and nothing else, catches up on the events that it has missed, and lets nobody but the gateway buy.
 func TestTheStoryInEveryLanguage(t *testing.T) {
 	for _, language := range []struct {
 		name, folder string
@@ -101,8 +101,8 @@ func isSaid(line string) bool {
 	return slices.ContainsFunc(transcript, func(said string) bool { return strings.HasPrefix(said, head) })
 }
 
-// newPlayground starts a playground that sends its events to the address. Lane 1 has a controller of its own, because the shooters of the
-// playground buy on simulated lanes when they like.
+// newPlayground starts a playground that sends its events to the address. Lane 1 has a controller of its own,
+// because the shooters of the playground buy on simulated lanes when they like.
 func newPlayground(t *testing.T, webhook string) *support.Gateway {
 	cmd := support.Command("playground", "--address", "127.0.0.1:0", "--integrator", "127.0.0.1:0", "--data", t.TempDir())
 	lane := "RANGEGATE_RANGES_0_LANES_0_LINK_"
@@ -137,7 +137,8 @@ func copied(t *testing.T, folder string) string {
 	return target
 }
 
-// commands are the command lines of the language in README.md, but for the one that installs what make tools has installed.
+// commands are the command lines of the language in README.md, but for the one that installs what make tools
+// has installed.
 func commands(t *testing.T, language string) string {
 	page, err := os.ReadFile(filepath.Join(kits, "README.md"))
 	require.NoError(t, err)
@@ -173,7 +174,8 @@ func run(t *testing.T, folder, script string, environment ...string) func(yield 
 	}
 }
 
-// requireVerified waits until somebody listens at the address of the webhook, and has it judge requests that are forged and right.
+// requireVerified waits until somebody listens at the address of the webhook, and has it judge requests that
+// are forged and right.
 func requireVerified(t *testing.T, webhook string) {
 	support.Eventually(t, "the webhook is open", func() bool {
 		connection, err := net.Dial("tcp", webhook)

@@ -18,7 +18,8 @@ import (
 	"rangegate/test/support"
 )
 
-// lane is a lane with everything that its clients have asked of it; the long one together with the spare one, for its session moves.
+// lane is a lane with everything that its clients have asked of it; the long one together with the spare one,
+// for its session moves.
 type lane struct {
 	r      *rangeFixture
 	number int
@@ -45,7 +46,8 @@ var beginning = time.Now()
 
 func now() time.Duration { return time.Since(beginning) }
 
-// client makes requests about lanes, one at a time. Each attempt goes to a node of its own choice: any node answers for any range.
+// client makes requests about lanes, one at a time. Each attempt goes to a node of its own choice: any node
+// answers for any range.
 type client struct {
 	*cluster
 	number int
@@ -57,7 +59,8 @@ type client struct {
 	only   *node // if not nil: no other is asked
 }
 
-// attemptTimeout is longer than a node waits for a lane or for another node (5 s), so that the outcome is the node's to say.
+// attemptTimeout is longer than a node waits for a lane or for another node (5 s), so that the outcome is the
+// node's to say.
 const attemptTimeout = 8 * time.Second
 
 func (c *cluster) newClient(number int) *client {
@@ -85,8 +88,9 @@ func (c *client) any() *node {
 	return nil
 }
 
-// answer is what a client was answered. It is outdated if its owner is not the newest one that was known before the request began: since then
-// the range has had another owner, and what this one shows may be of before.
+// answer is what a client was answered. It is outdated if its owner is not the newest one that was known
+// before the request began: since then the range has had another owner, and what this one shows may be of
+// before.
 type answer struct {
 	support.Answer
 	epoch    uint64 // of the owner that has answered; 0 if none has
@@ -113,8 +117,8 @@ func (c *client) ask(n *node, r *rangeFixture, method, path, body string, header
 	return got, nil
 }
 
-// command makes a request until its outcome is definite, with the same key at one node after the other, and records it. It gives up when
-// ctx ends. Its reply is that of the last attempt.
+// command makes a request until its outcome is definite, with the same key at one node after the other, and
+// records it. It gives up when ctx ends. Its reply is that of the last attempt.
 func (c *client) command(ctx context.Context, l *lane, asked call) reply {
 	c.keys++
 	key := fmt.Sprintf("key-%d-%d-%d", c.seed, c.number, c.keys)
@@ -162,8 +166,8 @@ func (c *client) command(ctx context.Context, l *lane, asked call) reply {
 	}
 }
 
-// attempts are those of a request whose answer was lost, or which was in force and not saved when it was answered: the first one for each
-// epoch that was answered, 0 where no owner has.
+// attempts are those of a request whose answer was lost, or which was in force and not saved when it was
+// answered: the first one for each epoch that was answered, 0 where no owner has.
 type attempts map[uint64]time.Duration
 
 func (a attempts) add(epoch uint64, sent time.Duration) {
@@ -172,8 +176,8 @@ func (a attempts) add(epoch uint64, sent time.Duration) {
 	}
 }
 
-// record records that each of them may have been in force on the lane for a while, until end at the latest, and may have been lost with its
-// owner. What closes nothing is in force once it is saved, and not before.
+// record records that each of them may have been in force on the lane for a while, until end at the latest,
+// and may have been lost with its owner. What closes nothing is in force once it is saved, and not before.
 func (a attempts) record(c *client, l *lane, asked call, end time.Duration) {
 	if asked.kind != "pause" && asked.kind != "stop" {
 		return
@@ -326,7 +330,8 @@ func (c *client) work(ctx context.Context, contended []*lane) {
 	}
 }
 
-// buyPatience is longer than a purchase may wait for its link, its save and the integrator. What becomes of it later is not known.
+// buyPatience is longer than a purchase may wait for its link, its save and the integrator. What becomes of
+// it later is not known.
 const buyPatience = 10 * time.Second
 
 // buy has the customer buy time at the lane, and records it unless it was refused.

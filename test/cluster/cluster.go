@@ -1,6 +1,7 @@
-// Package cluster runs several real processes of the gateway on one Redis, as several machines do, and disturbs them: processes are killed,
-// suspended, drained and started, their networks are cut, and Redis hangs, restarts and fails over. Clients work at all nodes meanwhile.
-// What clients, lane controllers and the receiver of the webhook have seen is judged afterwards, from outside.
+// Package cluster runs several real processes of the gateway on one Redis, as several machines do, and
+// disturbs them: processes are killed, suspended, drained and started, their networks are cut, and Redis
+// hangs, restarts and fails over. Clients work at all nodes meanwhile. What clients, lane controllers and the
+// receiver of the webhook have seen is judged afterwards, from outside.
 //
 //	cluster_test.go  what is promised             cluster.go   the nodes, their clocks and networks, Redis
 //	faults.go        what is done to the nodes    ranges.go    the ranges, and the controllers of their lanes
@@ -92,8 +93,8 @@ type node struct {
 	former  []*support.Gateway
 }
 
-// skews are by how much the nodes' clocks are ahead of this machine's. Without a correction each move of a range between two of them would
-// be seconds of session time; over 2 s a node takes no ranges.
+// skews are by how much the nodes' clocks are ahead of this machine's. Without a correction each move of a
+// range between two of them would be seconds of session time; over 2 s a node takes no ranges.
 var skews = []struct{ boot, wall time.Duration }{
 	{0, 0},
 	{7 * time.Hour, 1500 * time.Millisecond},
@@ -104,8 +105,8 @@ var skews = []struct{ boot, wall time.Duration }{
 type settings struct {
 	ttl    time.Duration
 	ranges int
-	// store is the address in the configuration where the nodes find Redis by themselves. Empty: each has a proxy before a Redis of the
-	// cluster's own.
+	// store is the address in the configuration where the nodes find Redis by themselves. Empty: each has a
+	// proxy before a Redis of the cluster's own.
 	store string
 }
 

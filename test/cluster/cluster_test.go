@@ -16,11 +16,12 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
-// Whatever happens to nodes, to Redis and to the networks between them, every range is served again, nothing that was acknowledged is lost,
-// nothing that was refused has happened, and no event is received twice.
+// Whatever happens to nodes, to Redis and to the networks between them, every range is served again, nothing
+// that was acknowledged is lost, nothing that was refused has happened, and no event is received twice.
 func TestFaults(t *testing.T) {
 	t.Parallel()
-	// A test run has each kind once, and some twice; make soak has more rounds and ranges, and the TTL that operators have.
+	// A test run has each kind once, and some twice; make soak has more rounds and ranges, and the TTL that
+	// operators have.
 	rounds, ttl := number(t, "CLUSTER_ROUNDS", 20), time.Duration(number(t, "CLUSTER_TTL", 1))*time.Second
 	c := newCluster(t, settings{ttl: ttl, ranges: number(t, "CLUSTER_RANGES", 60)})
 	began := now()
@@ -46,8 +47,8 @@ func TestFaults(t *testing.T) {
 	c.judge()
 }
 
-// Redis hangs for many TTLs, and all nodes are healthy: no range changes its owner, and a ceasefire through any node reaches every lane that
-// is connected.
+// Redis hangs for many TTLs, and all nodes are healthy: no range changes its owner, and a ceasefire through
+// any node reaches every lane that is connected.
 func TestRedisHangsForTwentySeconds(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, settings{ttl: time.Second, ranges: 60})
@@ -76,8 +77,8 @@ func TestRedisHangsForTwentySeconds(t *testing.T) {
 	c.judgeControllers()
 }
 
-// requireOwners requires that every controller listens to the same owner as before. A range that was dropped and claimed again has another
-// epoch, whoever has claimed it.
+// requireOwners requires that every controller listens to the same owner as before. A range that was dropped
+// and claimed again has another epoch, whoever has claimed it.
 func (c *cluster) requireOwners(before map[uuid.UUID]uint64) {
 	c.t.Helper()
 	changed := 0
@@ -100,9 +101,9 @@ func (c *cluster) ownershipChanges() (changes float64) {
 	return changes
 }
 
-// The master dies, and a Sentinel promotes its only replica, which has all that was acknowledged. The dead server comes back
-// as a replica of that one, and until then nothing is acknowledged. Of several replicas a Sentinel may promote one that lacks
-// the last writes: see docs/store.md.
+// The master dies, and a Sentinel promotes its only replica, which has all that was acknowledged. The dead
+// server comes back as a replica of that one, and until then nothing is acknowledged. Of several replicas a
+// Sentinel may promote one that lacks the last writes: see docs/store.md.
 func TestFailoverBySentinel(t *testing.T) {
 	t.Parallel()
 	master := redistest.Start(t)
@@ -150,7 +151,8 @@ func waitReplicas(t *testing.T, sentinel *redistest.Server, replicas int) {
 	})
 }
 
-// waitWrites waits until so many replicas confirm what the master writes: one that is in sync by its own word may not be counted yet.
+// waitWrites waits until so many replicas confirm what the master writes: one that is in sync by its own word
+// may not be counted yet.
 func waitWrites(t *testing.T, master *redistest.Server, replicas int) {
 	client := goredis.NewClient(&goredis.Options{Addr: master.Addr()})
 	defer func() { _ = client.Close() }()

@@ -31,7 +31,8 @@ const (
 	elsewhere               // while it lasts, at each of the other nodes
 )
 
-// faults are all kinds. A round has one of them, at a node of the seed's choice; each kind comes once before any comes again.
+// faults are all kinds. A round has one of them, at a node of the seed's choice; each kind comes once before
+// any comes again.
 var faults = []fault{
 	{"kill -9", elsewhere, 0, func(c *cluster, n *node) func() {
 		n.current().Kill()
@@ -107,8 +108,8 @@ func suspend(c *cluster, n *node) (end func()) {
 	}
 }
 
-// askAtOnce asks the node about every range before it can have learned what it has lost: to show the lane, and to resume the session that runs on
-// it, which is refused by whoever knows.
+// askAtOnce asks the node about every range before it can have learned what it has lost: to show the lane,
+// and to resume the session that runs on it, which is refused by whoever knows.
 func (c *cluster) askAtOnce(n *node) {
 	ctx, cancel := context.WithTimeout(c.t.Context(), support.Patience)
 	defer cancel()
@@ -152,8 +153,9 @@ func (c *cluster) reconfigure(nodes ...*node) {
 	}
 }
 
-// inflict has a fault happen, from its beginning to its end, and waits until every range is served. It returns how long that took: from the
-// beginning, where other nodes serve the ranges meanwhile, otherwise from the end.
+// inflict has a fault happen, from its beginning to its end, and waits until every range is served. It
+// returns how long that took: from the beginning, where other nodes serve the ranges meanwhile, otherwise
+// from the end.
 func (c *cluster) inflict(f fault, on *node) (took served) {
 	c.t.Helper()
 	began := now()
@@ -180,9 +182,9 @@ func (c *cluster) inflict(f fault, on *node) (took served) {
 // takeOverTTLs is within how many TTLs the ranges of a node that is lost are served elsewhere.
 const takeOverTTLs = 3
 
-// requireTakenOver requires that every range was served in time. What a machine needs for the work itself is not the lease's: on two cores
-// that other tests use as well it may be seconds. The start of this run has measured it, which did more: it started the processes, waited for
-// their leases, and had every range sell.
+// requireTakenOver requires that every range was served in time. What a machine needs for the work itself is
+// not the lease's: on two cores that other tests use as well it may be seconds. The start of this run has
+// measured it, which did more: it started the processes, waited for their leases, and had every range sell.
 func (c *cluster) requireTakenOver(f fault, took served) {
 	c.t.Helper()
 	require.LessOrEqual(c.t, took.last, takeOverTTLs*c.ttl+c.started, "%s: until every range was served elsewhere", f.name)

@@ -33,7 +33,8 @@ func (c *cluster) fault(format string, about ...any) {
 	}
 }
 
-// judge ends every session, and compares what clients, controllers and the receiver have seen with each other and with what the nodes show.
+// judge ends every session, and compares what clients, controllers and the receiver have seen with each other
+// and with what the nodes show.
 func (c *cluster) judge() {
 	c.t.Helper()
 	support.EventuallyNone(c.t, "every kind of request has been made", c.notMadeYet)
@@ -49,8 +50,8 @@ func (c *cluster) judge() {
 	}
 }
 
-// judgeLanes checks that everything that clients were answered fits one order of requests, for each lane: what was acknowledged has
-// happened, what was refused has not, whichever node was asked.
+// judgeLanes checks that everything that clients were answered fits one order of requests, for each lane:
+// what was acknowledged has happened, what was refused has not, whichever node was asked.
 func (c *cluster) judgeLanes() {
 	c.t.Helper()
 	var mu sync.Mutex
@@ -77,8 +78,8 @@ func (c *cluster) judgeLanes() {
 	c.t.Logf("requests: %v; %d reads more were answered by an owner of before", counted, c.outdatedReads.Load())
 }
 
-// notMadeYet are the kinds of requests, with their outcome, that the clients have to make and have not. A load without one of them would show
-// nothing of it, however long it took.
+// notMadeYet are the kinds of requests, with their outcome, that the clients have to make and have not. A
+// load without one of them would show nothing of it, however long it took.
 func (c *cluster) notMadeYet() []string {
 	made := map[string]bool{}
 	for _, r := range c.ranges {
@@ -94,8 +95,8 @@ func (c *cluster) notMadeYet() []string {
 	return slices.DeleteFunc(needed, func(kind string) bool { return made[kind] })
 }
 
-// describe is the end of a history, in the order of the answers, up to what cannot be explained. What was asked by then and answered later may
-// have happened.
+// describe is the end of a history, in the order of the answers, up to what cannot be explained. What was
+// asked by then and answered later may have happened.
 func describe(history []porcupine.Operation) string {
 	slices.SortFunc(history, func(a, b porcupine.Operation) int { return cmp.Compare(a.Return, b.Return) })
 	bad := len(history)
@@ -127,8 +128,8 @@ func describe(history []porcupine.Operation) string {
 	return text.String()
 }
 
-// judgeControllers checks that no controller has put a state in force of a gateway with a lower epoch than it had seen, and that each one
-// has what the nodes show.
+// judgeControllers checks that no controller has put a state in force of a gateway with a lower epoch than it
+// had seen, and that each one has what the nodes show.
 func (c *cluster) judgeControllers() {
 	c.t.Helper()
 	epochs := 0
@@ -207,12 +208,13 @@ func (c *client) get(r *rangeFixture, path string, into any) (err error) {
 	return err
 }
 
-// moveError is by how much the time of a session may be off for each time that its range had another owner: the offsets of both machines to
-// the clock of Redis are measured to half a round trip, on a machine that runs ten busy processes. Uncorrected it would be up to 3 s at once.
+// moveError is by how much the time of a session may be off for each time that its range had another owner:
+// the offsets of both machines to the clock of Redis are measured to half a round trip, on a machine that
+// runs ten busy processes. Uncorrected it would be up to 3 s at once.
 const moveError = 100 * time.Millisecond
 
-// judgeTime ends the long sessions and checks that used and left are what was sold, and that what was used is the time that went by here,
-// whichever machines it was counted on.
+// judgeTime ends the long sessions and checks that used and left are what was sold, and that what was used is
+// the time that went by here, whichever machines it was counted on.
 func (c *cluster) judgeTime() {
 	c.t.Helper()
 	ended := make([]span, len(c.ranges))
@@ -258,9 +260,10 @@ func (c *cluster) judgeTime() {
 
 const purchaseRequest = string(lanes.PurchaseRequest)
 
-// judgeEvents checks that every event of every range was received once at most, in the order of the log for each lane, and that the log has
-// all that was received. The order of an attempt that was interrupted is not judged: a node that was suspended in the middle of it may send
-// it when it goes on, after the next owner has sent later ones (docs/ownership.md).
+// judgeEvents checks that every event of every range was received once at most, in the order of the log for
+// each lane, and that the log has all that was received. The order of an attempt that was interrupted is not
+// judged: a node that was suspended in the middle of it may send it when it goes on, after the next owner has
+// sent later ones (docs/ownership.md).
 func (c *cluster) judgeEvents() {
 	c.t.Helper()
 	var mu sync.Mutex
@@ -321,7 +324,8 @@ func (c *cluster) judgeEvents() {
 	require.Positive(c.t, counted["200, received true"])
 }
 
-// attemptedEvents reads the range's log when every event was attempted. The outcome of one whose node died meanwhile is never known.
+// attemptedEvents reads the range's log when every event was attempted. The outcome of one whose node died
+// meanwhile is never known.
 func (c *client) attemptedEvents(r *rangeFixture) (log []support.Event, err error) {
 	for end := time.Now().Add(support.Patience); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		log = nil

@@ -41,10 +41,12 @@ type state struct {
 	lane    int
 }
 
-// unnamed is the session of a create whose answer was lost: its id is in the next read, or in the next purchase at the lane.
+// unnamed is the session of a create whose answer was lost: its id is in the next read, or in the next
+// purchase at the lane.
 const unnamed = "?"
 
-// possible is a state that a lane may have. What is in force and not saved may be lost: then the lane is as it was saved last.
+// possible is a state that a lane may have. What is in force and not saved may be lost: then the lane is as
+// it was saved last.
 type possible struct {
 	state
 	volatile bool
@@ -64,8 +66,8 @@ var laneModel = (&porcupine.NondeterministicModel{
 	DescribeOperation: func(input, output any) string { return fmt.Sprintf("%+v → %+v", input, output) },
 }).ToModel()
 
-// alternatives are what the lane may be like when a request comes to it: as it is, or as it was saved last. A purchase knows the session by
-// its id, which may be the unnamed one.
+// alternatives are what the lane may be like when a request comes to it: as it is, or as it was saved last. A
+// purchase knows the session by its id, which may be the unnamed one.
 func (p possible) alternatives(c call) []possible {
 	all := []possible{p}
 	if p.volatile {
@@ -127,7 +129,8 @@ func (p possible) read(seen state) []any {
 	return nil
 }
 
-// apply returns the state after the request, or the code of its refusal. created is the id of a create's session, when it is known.
+// apply returns the state after the request, or the code of its refusal. created is the id of a create's
+// session, when it is known.
 func (p possible) apply(c call, created string) (after state, refusal string) {
 	after = p.state
 	switch {

@@ -12,7 +12,8 @@ import (
 	"rangegate/test/support"
 )
 
-// probeClients is how many ranges are probed at a time. Most of them wait: a node that is cut off answers only when it gives up.
+// probeClients is how many ranges are probed at a time. Most of them wait: a node that is cut off answers
+// only when it gives up.
 const probeClients = 100
 
 // eachRange calls do for every range, with one of the probing clients.
@@ -68,7 +69,8 @@ func (s served) String() string {
 	return fmt.Sprintf("half of the ranges within %.1f s, all within %.1f s", s.half.Seconds(), s.last.Seconds())
 }
 
-// waitServed has the session on the second lane of every range changed, through any node, and returns how long after the fault it was.
+// waitServed has the session on the second lane of every range changed, through any node, and returns how
+// long after the fault it was.
 func (c *cluster) waitServed(fault time.Duration) served {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), support.Patience)

@@ -17,8 +17,9 @@ import (
 	"rangegate/test/support"
 )
 
-// Every range has three lanes. The clients contend for the first one of some ranges; the second one has one session, from the beginning to the
-// end, which shows whether its range is served and whether its time is right. Clients move it to the third one, and back.
+// Every range has three lanes. The clients contend for the first one of some ranges; the second one has one
+// session, from the beginning to the end, which shows whether its range is served and whether its time is
+// right. Clients move it to the third one, and back.
 const (
 	busyLane  = 0
 	longLane  = 1
@@ -155,8 +156,8 @@ func (h *hardware) epochs() map[uuid.UUID]uint64 {
 // patient waits for an answer that says how far the ceasefire has come, for as long as a node may take.
 var patient = &http.Client{Timeout: 20 * time.Second}
 
-// ceasefire sets or lifts a hold over every range, each through one of the nodes, and returns after how long every controller has put that
-// in force.
+// ceasefire sets or lifts a hold over every range, each through one of the nodes, and returns after how long
+// every controller has put that in force.
 func (c *cluster) ceasefire(on bool) (took time.Duration) {
 	c.t.Helper()
 	began := now()

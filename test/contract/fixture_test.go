@@ -15,9 +15,10 @@ import (
 	"rangegate/test/support"
 )
 
-// fixture is a proxy between Specmatic and the gateway, because a document cannot say what there is at a range. Before each
-// request it brings the range into one state: its only session is on lane 1 and runs, or is paused where the request is to
-// resume it. Then it adapts the request to that and passes it on. It leaves the answer as it is.
+// fixture is a proxy between Specmatic and the gateway, because a document cannot say what there is at a
+// range. Before each request it brings the range into one state: its only session is on lane 1 and runs, or
+// is paused where the request is to resume it. Then it adapts the request to that and passes it on. It leaves
+// the answer as it is.
 type fixture struct {
 	URL string
 
@@ -65,7 +66,8 @@ func (f *fixture) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(answer.body)
 }
 
-// maxRepeats is how often a request is made that is refused for now, because the store of a busy machine takes its time.
+// maxRepeats is how often a request is made that is refused for now, because the store of a busy machine
+// takes its time.
 const maxRepeats = 5
 
 // answered is what the gateway has answered.

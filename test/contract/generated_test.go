@@ -15,9 +15,10 @@ import (
 	"rangegate/test/support"
 )
 
-// Specmatic reads a document, makes of each operation as many requests as its schemas have edges, right ones and wrong
-// ones, and checks that the right ones succeed as the document says, and that the wrong ones are refused as it says. Of the
-// combinations of optional fields it takes 6 for each edge: all of them are 7,600 requests, 3 minutes, and say no more.
+// Specmatic reads a document, makes of each operation as many requests as its schemas have edges, right ones
+// and wrong ones, and checks that the right ones succeed as the document says, and that the wrong ones are
+// refused as it says. Of the combinations of optional fields it takes 6 for each edge: all of them are 7,600
+// requests, 3 minutes, and say no more.
 func TestGeneratedRequests(t *testing.T) {
 	for name, of := range map[string]struct{ path, edges string }{
 		"version 1": {support.V1 + "/openapi.json", "all"},

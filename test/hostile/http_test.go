@@ -50,8 +50,8 @@ func serveWithFiles(t *testing.T, files int) *support.Gateway {
 	return support.Start(t, limited).Ready()
 }
 
-// hold opens connections from those addresses and sends the beginning of a request on each, and does so again when one is closed,
-// until the test ends.
+// hold opens connections from those addresses and sends the beginning of a request on each, and does so again
+// when one is closed, until the test ends.
 func hold(t *testing.T, g *support.Gateway, request string, pause time.Duration, count int, locals ...string) {
 	t.Helper()
 	stop := make(chan struct{})
@@ -100,8 +100,8 @@ func hold(t *testing.T, g *support.Gateway, request string, pause time.Duration,
 	})
 }
 
-// One host holds as many sign-ins as the gateway takes connections, and comes back when one is closed. A POS at another address, and
-// one at the same address, are served all the time.
+// One host holds as many sign-ins as the gateway takes connections, and comes back when one is closed. A POS
+// at another address, and one at the same address, are served all the time.
 func TestOneHostThatHoldsSignInsShutsNobodyOut(t *testing.T) {
 	g := serveWithFiles(t, 400) // 100 connections, 25 of one host
 	hold(t, g, heldSignIn, 100*time.Millisecond, 100, "127.0.0.66")
@@ -189,7 +189,8 @@ func readRefusal(t *testing.T, connection net.Conn) (r refusal) {
 	return r
 }
 
-// What is no valid request is refused in the shape of every other error, with a trace id that the log has, on both addresses.
+// What is no valid request is refused in the shape of every other error, with a trace id that the log has, on
+// both addresses.
 func TestWhatIsNoRequestIsRefusedInTheOneShape(t *testing.T) {
 	g := support.NewConfig(t, support.Lanes(1, 1)).Serve(t)
 	const get = "GET /livez HTTP/1.1\r\nHost: 127.0.0.1\r\n"
@@ -221,7 +222,8 @@ func TestWhatIsNoRequestIsRefusedInTheOneShape(t *testing.T) {
 	require.Positive(t, g.Metrics().Sum("rangegate_http_requests_total", `route="other"`, `method="other"`, `status="431"`))
 }
 
-// A header that stops is answered with 408, and so is a body, which has 2 seconds before the client has shown credentials and 15 after.
+// A header that stops is answered with 408, and so is a body, which has 2 seconds before the client has shown
+// credentials and 15 after.
 func TestWhatDoesNotArriveIsATimeout(t *testing.T) {
 	g := support.NewConfig(t, support.Lanes(1, 1)).Serve(t)
 	authorized := fmt.Sprintf("POST /api/v2/pos/sessions HTTP/1.1\r\nHost: here\r\nrange-id: %s\r\ntoken: %s\r\nContent-Length: 100\r\n\r\n{",
@@ -302,7 +304,8 @@ func TestOverTLS(t *testing.T) {
 	require.ErrorIs(t, err, io.EOF)
 }
 
-// A page of another site that points its own name to the operations address is not answered. The machine's own names are.
+// A page of another site that points its own name to the operations address is not answered. The machine's
+// own names are.
 func TestOtherNamesOfTheOperationsAddressAreRefused(t *testing.T) {
 	config := support.NewConfig(t, support.Lanes(1, 1)).String()
 	config = strings.Replace(config, `token: "operator"`, `token: "operator", hosts: [gateway.internal]`, 1)

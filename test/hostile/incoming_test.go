@@ -18,8 +18,8 @@ import (
 	"rangegate/test/support"
 )
 
-// Attacks on the address that controllers dial. Each one is watched from a lane whose controller is linked, and from one whose
-// controller comes while the attack goes on.
+// Attacks on the address that controllers dial. Each one is watched from a lane whose controller is linked,
+// and from one whose controller comes while the attack goes on.
 
 // dialledGateway is a gateway with two lanes whose controllers dial, of which the first one has.
 func dialledGateway(t *testing.T, files int, section string) (*support.Gateway, *support.Controllers) {
@@ -92,7 +92,8 @@ func TestConnectionsThatSayNothingKeepNoControllerOut(t *testing.T) {
 	worksMeanwhile(t, g, hardware)
 }
 
-// Handshakes without end: more than are let in are told to come back, and those who are known are let in before strangers.
+// Handshakes without end: more than are let in are told to come back, and those who are known are let in
+// before strangers.
 func TestAFloodOfHandshakesKeepsNoControllerOut(t *testing.T) {
 	for name, flood := range map[string]struct {
 		from net.IP

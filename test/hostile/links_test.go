@@ -189,8 +189,9 @@ func stranger(t *testing.T, address string, challenge string, proof func(frame.H
 	require.Equal(t, websocket.StatusPolicyViolation, websocket.CloseStatus(err), "%v", err)
 }
 
-// During a ceasefire somebody on the network of the links commands a lane, with the program that makers of controllers use and with
-// one of their own. The lane stays locked, its gateway stays its gateway, also after a restart, and the ceasefire ends as ever.
+// During a ceasefire somebody on the network of the links commands a lane, with the program that makers of
+// controllers use and with one of their own. The lane stays locked, its gateway stays its gateway, also after
+// a restart, and the ceasefire ends as ever.
 func TestAStrangersGatewayChangesNothing(t *testing.T) {
 	controllers := support.NewControllers(t, 1, 1)
 	config := support.NewConfig(t, controllers.Lanes())

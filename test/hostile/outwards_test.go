@@ -211,8 +211,9 @@ func TestCheckNamesWhatIsOpen(t *testing.T) {
 	require.Regexp(t, `(?m)^warn +configuration +ranges\[0\]\.webhook\.secrets has no secret`, output)
 }
 
-// The configuration is copied to wherever backups go, and the files of its secrets are not. A token is replaced in its file,
-// while the gateway runs; a file that is gone or open to everybody leaves the tokens in force.
+// The configuration is copied to wherever backups go, and the files of its secrets are not. A token is
+// replaced in its file, while the gateway runs; a file that is gone or open to everybody leaves the tokens in
+// force.
 func TestALostConfigurationHasNoSecrets(t *testing.T) {
 	controllers := support.NewControllers(t, 1, 1)
 	const later = "5ec2e700-0000-4000-8000-000000000009"

@@ -165,8 +165,8 @@ func macOf(key, text []byte) []byte {
 	return mac.Sum(nil)
 }
 
-// A lost backup of the configuration has the hash of every PIN. It is no key of the cookies: neither as in earlier releases,
-// which derived their key from it, nor in the cookie's form of today.
+// A lost backup of the configuration has the hash of every PIN. It is no key of the cookies: neither as in
+// earlier releases, which derived their key from it, nor in the cookie's form of today.
 func TestACookieThatIsForgedFromTheConfiguration(t *testing.T) {
 	r := newStaffedRange(t)
 	genuine := r.signedIn("sam", samsPIN).cookies[sessionCookie].Value
@@ -195,7 +195,8 @@ func TestACookieThatIsForgedFromTheConfiguration(t *testing.T) {
 	}
 }
 
-// Whoever has copied a cookie has nothing once its owner has signed out, also after the gateway was killed and started again.
+// Whoever has copied a cookie has nothing once its owner has signed out, also after the gateway was killed
+// and started again.
 func TestACookieIsReplayedAfterTheSignOut(t *testing.T) {
 	r := newStaffedRange(t)
 	sam, other := r.signedIn("sam", samsPIN), r.signedIn("sam", samsPIN)
@@ -244,8 +245,9 @@ func TestAReplayAtAnotherGateway(t *testing.T) {
 	require.True(t, other.isSignedIn())
 }
 
-// Somebody guesses sam's PIN from a browser in which sam has never signed in: after a few wrong ones each has to wait longer
-// than the one before. Sam still signs in with the own browser, from the same address, and sees that somebody tries.
+// Somebody guesses sam's PIN from a browser in which sam has never signed in: after a few wrong ones each has
+// to wait longer than the one before. Sam still signs in with the own browser, from the same address, and
+// sees that somebody tries.
 func TestGuessingAPIN(t *testing.T) {
 	r := newStaffedRange(t)
 	sam := r.signedIn("sam", samsPIN)
@@ -276,8 +278,9 @@ func TestGuessingAPIN(t *testing.T) {
 	require.InDelta(t, 2, m.Sum("rangegate_staff_sign_ins_total", `result="ok"`), 0)
 }
 
-// A crowd of unknown browsers sends PINs for all kinds of names, all from the address that the range's own staff have too. A
-// ceasefire does not wait for them: a browser in which sam has signed in before signs in within a second or two.
+// A crowd of unknown browsers sends PINs for all kinds of names, all from the address that the range's own
+// staff have too. A ceasefire does not wait for them: a browser in which sam has signed in before signs in
+// within a second or two.
 func TestAKnownBrowserSignsInWhileOthersFlood(t *testing.T) {
 	r := newStaffedRange(t)
 	sam := r.signedIn("sam", samsPIN)

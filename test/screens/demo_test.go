@@ -10,7 +10,8 @@ import (
 	"rangegate/test/support"
 )
 
-// runDemoIntegrator starts the demo integrator at that address, which follows the gateway, and returns the URL of its page.
+// runDemoIntegrator starts the demo integrator at that address, which follows the gateway, and returns the
+// URL of its page.
 func runDemoIntegrator(f *fixture, address string) (page string) {
 	command := support.Command("integrator", "--address", address, "--secret", support.Secret,
 		"--gateway", f.gateway.API+support.V2, "--range-id", support.RangeID, "--token", support.Token)

@@ -14,8 +14,8 @@ import (
 	"rangegate/test/support"
 )
 
-// runNginx starts nginx with the location that docs/integrators.md describes, the API as it is below /api/, and a page that follows the
-// events with the script of that page.
+// runNginx starts nginx with the location that docs/integrators.md describes, the API as it is below /api/,
+// and a page that follows the events with the script of that page.
 func runNginx(f *fixture) (front string) {
 	nginx := support.Program(f.t, "nginx")
 	location, script := documented(f, "nginx"), documented(f, "js\nfunction follow")

@@ -31,14 +31,15 @@ import (
 
 func TestMain(m *testing.M) { support.Run(m) }
 
-// patience ends a story that hangs, so that its output is shown. A busy machine took 8 minutes for one that did not hang.
+// patience ends a story that hangs, so that its output is shown. A busy machine took 8 minutes for one that
+// did not hang.
 const patience = 15 * time.Minute
 
 // soakPatience is for a story of every size in every language: EVERY_SIZE, which make soak sets.
 const soakPatience = time.Hour
 
-// A day at the range, from signing in to the last customer's time running out: what staff and shooters do at the screens
-// is what the other screen shows, what the lanes' hardware does and what reaches the POS.
+// A day at the range, from signing in to the last customer's time running out: what staff and shooters do at
+// the screens is what the other screen shows, what the lanes' hardware does and what reaches the POS.
 func TestADayAtTheRange(t *testing.T) {
 	t.Parallel()
 	play(t, "day")
@@ -84,7 +85,8 @@ func TestWhoMayNot(t *testing.T) {
 	play(t, "refused")
 }
 
-// A POS that is a page of another origin calls the API, if the configuration names that origin; a page of any other does not.
+// A POS that is a page of another origin calls the API, if the configuration names that origin; a page of any
+// other does not.
 func TestAPOSInABrowser(t *testing.T) {
 	t.Parallel()
 	play(t, "browserpos", func(f *fixture, world string) { f.config.HTTP = fmt.Sprintf("cors: {origins: [%q]}", world) })
@@ -96,13 +98,15 @@ func TestThePageOfTheActors(t *testing.T) {
 	play(t, "actors")
 }
 
-// Staff send an event again whose delivery the integrator has refused: the page shows what became of it, and the log who did it.
+// Staff send an event again whose delivery the integrator has refused: the page shows what became of it, and
+// the log who did it.
 func TestStaffSendAnEventAgain(t *testing.T) {
 	t.Parallel()
 	play(t, "redeliver")
 }
 
-// A vendor looks at the demo integrator, which pulls the events, has them sent again, and knows a repeat by its webhook-id.
+// A vendor looks at the demo integrator, which pulls the events, has them sent again, and knows a repeat by
+// its webhook-id.
 func TestTheDemoIntegrator(t *testing.T) {
 	t.Parallel()
 	address := support.FreeAddress(t)
@@ -112,20 +116,23 @@ func TestTheDemoIntegrator(t *testing.T) {
 	})
 }
 
-// A page reads the events by the browser's own EventSource, through nginx with its default buffering and the configuration and the
-// script of docs/integrators.md. The gateway is killed, and stopped: the page has every event once.
+// A page reads the events by the browser's own EventSource, through nginx with its default buffering and the
+// configuration and the script of docs/integrators.md. The gateway is killed, and stopped: the page has every
+// event once.
 func TestEventsInABrowserThroughNginx(t *testing.T) {
 	t.Parallel()
 	playAt(t, "pulling", runNginx)
 }
 
-// A ceasefire under frightened fingers: one press begins it, however it is made, and nothing ends it but a hold of a second and a half.
+// A ceasefire under frightened fingers: one press begins it, however it is made, and nothing ends it but a
+// hold of a second and a half.
 func TestACeasefireUnderFrightenedFingers(t *testing.T) {
 	t.Parallel()
 	play(t, "ceasefire")
 }
 
-// A ceasefire without a network, without a gateway and without a sign-in is in force, or the screen says loudly that it is not.
+// A ceasefire without a network, without a gateway and without a sign-in is in force, or the screen says
+// loudly that it is not.
 func TestACeasefireThatDidNotArrive(t *testing.T) {
 	t.Parallel()
 	play(t, "unset")
@@ -145,9 +152,9 @@ func TestAFullHouse(t *testing.T) {
 	})
 }
 
-// Every control and text at the sizes of telephones, tablets and desks, in two languages, with 12, 60 and 200 lanes, in every state: nothing
-// is cut, covered, too small or too near. Each size is measured in one of the languages with one of the numbers of lanes, by make soak in
-// both with all of them.
+// Every control and text at the sizes of telephones, tablets and desks, in two languages, with 12, 60 and 200
+// lanes, in every state: nothing is cut, covered, too small or too near. Each size is measured in one of the
+// languages with one of the numbers of lanes, by make soak in both with all of them.
 func TestEveryControlAtEverySize(t *testing.T) {
 	t.Parallel()
 	play(t, "measure", func(f *fixture, _ string) {
@@ -204,7 +211,8 @@ type sceneLane struct {
 	Key string `json:"key"`
 }
 
-// play has the story played at a range of its own, whose configuration change may change. world is the origin of other pages.
+// play has the story played at a range of its own, whose configuration change may change. world is the origin
+// of other pages.
 func play(t *testing.T, story string, change ...func(f *fixture, world string)) {
 	playAt(t, story, func(*fixture) (front string) { return "" }, change...)
 }

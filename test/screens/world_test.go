@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// world is a server that does what a story asks for and no screen can do. It answers when that is done. It also has a page
-// of another site.
+// world is a server that does what a story asks for and no screen can do. It answers when that is done. It
+// also has a page of another site.
 func (f *fixture) world() (url string) {
 	var mu sync.Mutex // request at a time
 	mux := http.NewServeMux()

@@ -18,7 +18,8 @@ const (
 	Operator = "operator" // the operations token
 )
 
-// LaneID is the id of the lane with that number, which is named "Lane" and the number. The playground's lanes begin at 1.
+// LaneID is the id of the lane with that number, which is named "Lane" and the number. The playground's lanes
+// begin at 1.
 func LaneID(n int) string { return fmt.Sprintf("44444444-4444-4444-8444-%012d", n) }
 
 // Config is the configuration of a gateway.
@@ -67,7 +68,8 @@ func LinkKey(n int) string {
 	return hex.EncodeToString(key[:16])
 }
 
-// Link is the link of a lane whose controller answers at the address. On a lane with a key both sides prove that they have it.
+// Link is the link of a lane whose controller answers at the address. On a lane with a key both sides prove
+// that they have it.
 func Link(address, key string) string {
 	if key == "" {
 		return fmt.Sprintf("link: {driver: websocket, address: %q}", address)

@@ -31,8 +31,8 @@ func Now() lanes.Instant {
 	return lanes.Instant{Wall: now.UTC(), Mono: now.Sub(processStart)}
 }
 
-// NewControllers powers up the controllers of the lanes with those numbers, until the test ends. The key of a controller is
-// the id of its lane.
+// NewControllers powers up the controllers of the lanes with those numbers, until the test ends. The key of a
+// controller is the id of its lane.
 func NewControllers(t testing.TB, first, last int) *Controllers {
 	var served []lanesim.Lane
 	for n := first; n <= last; n++ {
@@ -41,8 +41,8 @@ func NewControllers(t testing.TB, first, last int) *Controllers {
 	return start(t, first, last, served)
 }
 
-// NewDialling powers up the controllers of the lanes with those numbers, which dial the address: a URL of http or ws without a
-// path. Their keys are those of NewControllers, and IncomingLane configures their lanes.
+// NewDialling powers up the controllers of the lanes with those numbers, which dial the address: a URL of
+// http or ws without a path. Their keys are those of NewControllers, and IncomingLane configures their lanes.
 func NewDialling(t testing.TB, address string, first, last int, trust ...*tls.Config) *Controllers {
 	var served []lanesim.Lane
 	for n := first; n <= last; n++ {

@@ -39,8 +39,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Run is the TestMain of a package that starts the binary. TEST_BINARY names one that is built already, as in make test;
-// without it Run builds one and removes it after the tests.
+// Run is the TestMain of a package that starts the binary. TEST_BINARY names one that is built already, as in
+// make test; without it Run builds one and removes it after the tests.
 func Run(m *testing.M) {
 	binary = os.Getenv("TEST_BINARY")
 	if binary != "" {

@@ -60,7 +60,8 @@ func (p POS) Expect(status int, method, path, body string, headers ...string) An
 	return answer
 }
 
-// Insist is Expect of a POS that repeats, with one key, what 503 refuses: the store of a busy machine may take its time.
+// Insist is Expect of a POS that repeats, with one key, what 503 refuses: the store of a busy machine may
+// take its time.
 func (p POS) Insist(status int, method, path, body string) (answer Answer) {
 	p.t.Helper()
 	key := uuid.NewString()
@@ -199,7 +200,8 @@ func (p POS) WaitLinked() {
 
 var cursors = regexp.MustCompile(`"(cursor|next)":"[0-9]*"`)
 
-// WithoutCursors is an answer of the event log or the history without its cursors: a store that another one has replaced gives others.
+// WithoutCursors is an answer of the event log or the history without its cursors: a store that another one
+// has replaced gives others.
 func WithoutCursors(answer string) string { return cursors.ReplaceAllString(answer, `"$1":""`) }
 
 // Event is an event of the log.

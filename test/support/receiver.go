@@ -66,8 +66,8 @@ type Item struct {
 // Responder answers a request.
 type Responder func(Arrival, http.ResponseWriter, *http.Request)
 
-// NewReceiver opens a webhook until the test ends. It accepts every event that is signed with Secret, and fails the test
-// for any other.
+// NewReceiver opens a webhook until the test ends. It accepts every event that is signed with Secret, and
+// fails the test for any other.
 func NewReceiver(t testing.TB) *Receiver {
 	r := newReceiver(t)
 	verifier, err := standardwebhooks.NewWebhook(Secret)

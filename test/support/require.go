@@ -36,8 +36,8 @@ func Missing(t testing.TB, why string) {
 // Patience bounds how long a test waits for what has to come. It is long because the machine may be busy.
 const Patience = time.Minute
 
-// Eventually waits until the condition holds. The condition runs in the caller's goroutine, so it may end the test. The failure says what
-// was last seen, if seen tells it.
+// Eventually waits until the condition holds. The condition runs in the caller's goroutine, so it may end the
+// test. The failure says what was last seen, if seen tells it.
 func Eventually(t testing.TB, what string, condition func() bool, seen ...func() any) {
 	t.Helper()
 	for end := time.Now().Add(Patience); !condition(); time.Sleep(2 * time.Millisecond) {
@@ -62,8 +62,9 @@ func EventuallyNone[T any](t testing.TB, what string, missing func() []T) {
 	}, func() any { return fmt.Sprintf("%d missing, the first of them %+v", len(last), last[0]) })
 }
 
-// FreeAddress returns an address that no other test gets, of this process or another one, until t ends: its UDP port is the
-// claim. It is below the kernel's ephemeral ports, so that no connection gets it while its server is down.
+// FreeAddress returns an address that no other test gets, of this process or another one, until t ends: its
+// UDP port is the claim. It is below the kernel's ephemeral ports, so that no connection gets it while its
+// server is down.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 	for range 1_000 {

@@ -1,5 +1,5 @@
-// Package egress connects to the integrators' servers: it decides which addresses are allowed, how long to wait, and why a
-// connection failed. Webhook, products and pictures use it.
+// Package egress connects to the integrators' servers: it decides which addresses are allowed, how long to
+// wait, and why a connection failed. Webhook, products and pictures use it.
 package egress
 
 import (
@@ -31,8 +31,8 @@ var DurationBuckets = []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}
 // addresses that contain IPv4 ones. It checks the resolved address before it connects, so host names cannot evade it.
 var guard = ssrf.New(ssrf.WithAnyPort())
 
-// Transport returns a transport with at most that many connections to a host. A guarded one connects to public addresses
-// only. It uses no proxy of the environment.
+// Transport returns a transport with at most that many connections to a host. A guarded one connects to
+// public addresses only. It uses no proxy of the environment.
 func Transport(guarded bool, connections int) *http.Transport {
 	dialer := &net.Dialer{Timeout: connectTimeout}
 	if guarded {
@@ -52,8 +52,9 @@ func Transport(guarded bool, connections int) *http.Transport {
 	}
 }
 
-// Reason returns in a few words why a connection failed, or otherwise for an unknown error. It never quotes the error: the
-// errors of package net contain resolved addresses, which readers of the event log must not see.
+// Reason returns in a few words why a connection failed, or otherwise for an unknown error. It never quotes
+// the error: the errors of package net contain resolved addresses, which readers of the event log must not
+// see.
 func Reason(err error, otherwise string) string {
 	var (
 		lookup      *net.DNSError

@@ -10,9 +10,10 @@ import (
 // ErrNotHTTPS is the error of a request without TLS that production refuses.
 var ErrNotHTTPS = errors.New("egress: production wants https")
 
-// Production is the transport for addresses that an integrator chooses: of pictures, and those that a redirect names. It
-// makes https requests only, to public addresses and to one origin of the operator's choice. A client that follows
-// redirects asks it for each of them, so they keep the same rule. It is safe for concurrent use.
+// Production is the transport for addresses that an integrator chooses: of pictures, and those that a
+// redirect names. It makes https requests only, to public addresses and to one origin of the operator's
+// choice. A client that follows redirects asks it for each of them, so they keep the same rule. It is safe
+// for concurrent use.
 type Production struct {
 	origin          string // that may have a private address; empty, which no request has: none
 	public, private *http.Transport
@@ -28,8 +29,8 @@ func NewProduction(private string, connections int) *Production {
 	return p
 }
 
-// RoundTrip makes the request, or refuses it: with ErrNotHTTPS, or with an error for which Reason says that the address is
-// not allowed.
+// RoundTrip makes the request, or refuses it: with ErrNotHTTPS, or with an error for which Reason says that
+// the address is not allowed.
 func (p *Production) RoundTrip(request *http.Request) (*http.Response, error) {
 	switch {
 	case request.URL.Scheme != "https":
@@ -51,8 +52,8 @@ func (p *Production) CloseIdleConnections() {
 	}
 }
 
-// origin returns the scheme, host and port of a URL in one spelling. Two spellings of a host that it does not know as one
-// are two origins, so that at worst an address stays closed.
+// origin returns the scheme, host and port of a URL in one spelling. Two spellings of a host that it does not
+// know as one are two origins, so that at worst an address stays closed.
 func origin(u *url.URL) string {
 	port := u.Port()
 	if port == "" {

@@ -81,8 +81,8 @@ func (f Figure) Verdict() string {
 // Missed tells whether the figure has a goal and did not reach it.
 func (f Figure) Missed() bool { return f.Verdict() == "missed" }
 
-// Ratio is the median, over the rounds, of ours divided by the limit that was measured next to it: other work of the machine
-// changes both. It is defined for a figure with a limit.
+// Ratio is the median, over the rounds, of ours divided by the limit that was measured next to it: other work
+// of the machine changes both. It is defined for a figure with a limit.
 func (f Figure) Ratio() (ratio float64, defined bool) {
 	ratios := f.ratios()
 	if len(ratios) == 0 {

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// Balancer is a small load balancer: it hands each request to the next node that is ready. It stands for what an operator has in front.
+// Balancer is a small load balancer: it hands each request to the next node that is ready. It stands for what
+// an operator has in front.
 type Balancer struct {
 	nodes []*Node
 	ready atomic.Pointer[[]*Node]

@@ -1,4 +1,5 @@
-// Package localcluster runs several nodes of the gateway and their Redis on this machine, as real processes, with a load balancer in front.
+// Package localcluster runs several nodes of the gateway and their Redis on this machine, as real processes,
+// with a load balancer in front.
 //
 //	localcluster.go  the nodes and Redis      balancer.go  the load balancer
 package localcluster
@@ -117,7 +118,8 @@ func New(ctx context.Context, s Settings) (*Cluster, error) {
 
 func (c *Cluster) configuration() string { return filepath.Join(c.Dir, "rangegate.yaml") }
 
-// freeAddress is an address below the kernel's ephemeral ports, so that no other process gets it while its node is down.
+// freeAddress is an address below the kernel's ephemeral ports, so that no other process gets it while its
+// node is down.
 func freeAddress() (string, error) {
 	for range 100 {
 		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(10_000+rand.IntN(10_000)))

@@ -130,8 +130,9 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 // interval is the time between two reads of the files.
 const interval = 5 * time.Second
 
-// Watcher serves the certificate in its files. It reads the files every 5 s, and goes on with the last usable pair while
-// they hold another one that cannot be used. A nil *Watcher stands for plain HTTP: Read and Close do nothing.
+// Watcher serves the certificate in its files. It reads the files every 5 s, and goes on with the last usable
+// pair while they hold another one that cannot be used. A nil *Watcher stands for plain HTTP: Read and Close
+// do nothing.
 type Watcher struct {
 	address string // http, operations or nodes, for logs and metrics
 	files   config.TLS
@@ -185,8 +186,9 @@ func (w *Watcher) Close() {
 	}
 }
 
-// Config returns the server's configuration. For clients: TLS 1.2 and 1.3 with Go's choice of ciphers, HTTP/2 and HTTP/1.1. For other
-// nodes: TLS 1.3 and HTTP/1.1, and nobody without a certificate of their authorities gets further than the handshake.
+// Config returns the server's configuration. For clients: TLS 1.2 and 1.3 with Go's choice of ciphers, HTTP/2
+// and HTTP/1.1. For other nodes: TLS 1.3 and HTTP/1.1, and nobody without a certificate of their authorities
+// gets further than the handshake.
 func (w *Watcher) Config() *tls.Config {
 	if w.ca == "" {
 		return &tls.Config{
@@ -204,7 +206,8 @@ func (w *Watcher) Config() *tls.Config {
 	}}
 }
 
-// ClientConfig returns the configuration of a connection to the node at that host, which its certificate has to be valid for.
+// ClientConfig returns the configuration of a connection to the node at that host, which its certificate has
+// to be valid for.
 func (w *Watcher) ClientConfig(host string) *tls.Config {
 	current := w.current.Load()
 	return &tls.Config{
@@ -216,8 +219,8 @@ func (w *Watcher) ClientConfig(host string) *tls.Config {
 // Leaf returns the certificate in use.
 func (w *Watcher) Leaf() *x509.Certificate { return w.current.Load().Leaf }
 
-// Read reads the files at once. Its error says why their pair cannot be used; the current one stays in use then. Otherwise use puts the
-// pair in use, unless the files have been read again meanwhile.
+// Read reads the files at once. Its error says why their pair cannot be used; the current one stays in use
+// then. Otherwise use puts the pair in use, unless the files have been read again meanwhile.
 func (w *Watcher) Read() (use func(), err error) {
 	if w == nil {
 		return func() {}, nil
@@ -257,8 +260,9 @@ func (w *Watcher) reload() {
 	}
 }
 
-// read returns the pair in the files if it is valid, or in use already. It logs an error at once, or else when it reads the same
-// unusable contents twice: key and certificate are written one after the other and do not match in between. w.mu is held.
+// read returns the pair in the files if it is valid, or in use already. It logs an error at once, or else
+// when it reads the same unusable contents twice: key and certificate are written one after the other and do
+// not match in between. w.mu is held.
 func (w *Watcher) read(logAtOnce bool) (loaded, string, error) {
 	pair, text, err := load(w.files, w.ca)
 	if err == nil && text != w.used {

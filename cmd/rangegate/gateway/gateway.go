@@ -32,8 +32,8 @@ import (
 	"rangegate/webhook"
 )
 
-// The time limits of a stop, 10 s in all: open requests are answered, then everything is saved and closed. Saving has all
-// the time that the requests leave.
+// The time limits of a stop, 10 s in all: open requests are answered, then everything is saved and closed.
+// Saving has all the time that the requests leave.
 const (
 	drainRequests   = 5500 * time.Millisecond // a request takes 5 s at most
 	drainOperations = 500 * time.Millisecond

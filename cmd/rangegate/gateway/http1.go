@@ -144,9 +144,10 @@ func trackState(limits *connectionLimits) func(net.Conn, http.ConnState) {
 	}
 }
 
-// byProtocol applies the rules of the connection's protocol to each request. A connection of HTTP/1 is marked as handled. It
-// is closed after a request with a Transfer-Encoding: if that had a Content-Length too, a proxy may see another request in
-// what follows (RFC 9112, 6.1 and 11.2), and net/http does not tell whether it had.
+// byProtocol applies the rules of the connection's protocol to each request. A connection of HTTP/1 is marked
+// as handled. It is closed after a request with a Transfer-Encoding: if that had a Content-Length too, a
+// proxy may see another request in what follows (RFC 9112, 6.1 and 11.2), and net/http does not tell whether
+// it had.
 func byProtocol(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h, ok := r.Context().Value(http1Key{}).(*http1Connection)

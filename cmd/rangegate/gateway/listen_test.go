@@ -114,7 +114,8 @@ func TestAConnectionOfHTTP2EndsAfterTooManyRequestsOfAStranger(t *testing.T) {
 	}
 }
 
-// What is behind a request with two lengths is read as no request: a proxy may have read it as a part of the one before.
+// What is behind a request with two lengths is read as no request: a proxy may have read it as a part of the
+// one before.
 func TestAConnectionEndsWithARequestThatHasTwoLengths(t *testing.T) {
 	served := make(chan string, 2)
 	url := serveOver(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

@@ -58,8 +58,8 @@ func newEventLog() *eventLog {
 	return &eventLog{client: &http.Client{}, list: []Pulled{}, changed: make(chan struct{})}
 }
 
-// Follow pulls the events of the gateway until Close: those that it has, and each next one by a long poll. It is called once at most, and
-// does not block.
+// Follow pulls the events of the gateway until Close: those that it has, and each next one by a long poll. It
+// is called once at most, and does not block.
 func (in *Integrator) Follow(gateway Gateway) {
 	in.pulled.mu.Lock()
 	in.pulled.gateway = gateway
@@ -68,8 +68,8 @@ func (in *Integrator) Follow(gateway Gateway) {
 	go in.follow(in.ctx)
 }
 
-// follow goes on from the cursor of the page before. A POS saves it with what it does about the events; this one begins at the oldest event
-// whenever it is started.
+// follow goes on from the cursor of the page before. A POS saves it with what it does about the events; this
+// one begins at the oldest event whenever it is started.
 func (in *Integrator) follow(ctx context.Context) {
 	cursor, failures := "0", 0
 	for ctx.Err() == nil {
@@ -217,7 +217,8 @@ type pulling struct {
 	Problem string `json:"problem"` // why it cannot be now; empty: it can
 }
 
-// since returns the kept events after the first n, how many there are in all, the state, and a channel that is closed at the next change.
+// since returns the kept events after the first n, how many there are in all, the state, and a channel that
+// is closed at the next change.
 func (l *eventLog) since(n int) (added []Pulled, count int, state pulling, changed <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,6 +1,7 @@
-// Package integrator is a demo of an integrator's servers (SPEC.md parts 4.4, 4.5 and 6): a products API with pictures,
-// a webhook, and a page that shows the events and chooses the answers. It pulls the events of a gateway as well, and has them sent again. It
-// uses nothing of the gateway but its API and its requests, and keeps everything in memory.
+// Package integrator is a demo of an integrator's servers (SPEC.md parts 4.4, 4.5 and 6): a products API with
+// pictures, a webhook, and a page that shows the events and chooses the answers. It pulls the events of a
+// gateway as well, and has them sent again. It uses nothing of the gateway but its API and its requests, and
+// keeps everything in memory.
 package integrator
 
 import (

@@ -292,7 +292,8 @@ func (i *inbox) add(a Arrival) (Arrival, Next) {
 	return a, next
 }
 
-// earlier returns the newest kept arrival with that webhook-id, and whether one of them was accepted. What was rejected may be anybody's.
+// earlier returns the newest kept arrival with that webhook-id, and whether one of them was accepted. What
+// was rejected may be anybody's.
 func (i *inbox) earlier(webhookID string) (number int, accepted bool) {
 	for _, a := range slices.Backward(i.list) {
 		if webhookID == "" || a.WebhookID != webhookID || a.Answer == Rejected {
@@ -342,8 +343,9 @@ type snapshot struct {
 	Pulling pulling   `json:"pulling"`
 }
 
-// stream sends server-sent events: first `all`, then `arrived` for each arrival and `pulled` for each event of the log, each in order, and
-// `next` and `pulling` when these change. A slow reader misses what is no longer kept.
+// stream sends server-sent events: first `all`, then `arrived` for each arrival and `pulled` for each event
+// of the log, each in order, and `next` and `pulling` when these change. A slow reader misses what is no
+// longer kept.
 func (in *Integrator) stream(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	out := sender{w, http.NewResponseController(w)}

@@ -146,7 +146,8 @@ const (
 	writeTimeout    = time.Second
 )
 
-// connection is one connection of a gateway. It is the link.Receiver of the simulated controller, and sends its reports.
+// connection is one connection of a gateway. It is the link.Receiver of the simulated controller, and sends
+// its reports.
 type connection struct {
 	controller *Controller
 	frames     *websocket.Conn
@@ -226,8 +227,8 @@ func (c *connection) readHello() (frame.Greeting, error) {
 
 func refuse(err error) error { return protocolError{websocket.StatusPolicyViolation, err} }
 
-// answer answers the gateway's hello before any report. Without a key the gateway is believed at once. With one the controller
-// proves that it has it, and the gateway has still to do so.
+// answer answers the gateway's hello before any report. Without a key the gateway is believed at once. With
+// one the controller proves that it has it, and the gateway has still to do so.
 func (c *connection) answer(gateway frame.Greeting, handshake *frame.Handshake) error {
 	c.writing.Lock()
 	defer c.writing.Unlock()

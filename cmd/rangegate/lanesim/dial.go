@@ -51,8 +51,8 @@ func (c *Controller) keepDialling() {
 	}
 }
 
-// Dial connects to the gateway and serves the connection until it ends. The error says why it did: a BusyError, or any other. The
-// context bounds the connecting only; 307 is followed, this time.
+// Dial connects to the gateway and serves the connection until it ends. The error says why it did: a
+// BusyError, or any other. The context bounds the connecting only; 307 is followed, this time.
 func (c *Controller) Dial(ctx context.Context) error {
 	if c.currentFaults().refuse {
 		return errRefusing

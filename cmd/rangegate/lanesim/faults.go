@@ -161,8 +161,8 @@ func (c *clock) stop(on bool) {
 	}
 }
 
-// StopClock stops the controller's clock: its countdown stops, and its reports have the age 0. Afterwards the clock goes
-// on from where it stopped.
+// StopClock stops the controller's clock: its countdown stops, and its reports have the age 0. Afterwards the
+// clock goes on from where it stopped.
 func (c *Controller) StopClock(on bool) { c.clock.stop(on) }
 
 // Kinds are the faults that can happen at random.

@@ -1,7 +1,6 @@
-// Package lanesim serves simulated lane controllers over real WebSockets, the controller's side of LINK.md version 1. They listen,
-// or dial their gateway (dial.go). The
-// tests of the driver use it, and operators who have no hardware yet. The lane itself is a sim.Controller; this package
-// adds the network and its faults.
+// Package lanesim serves simulated lane controllers over real WebSockets, the controller's side of LINK.md
+// version 1. They listen, or dial their gateway (dial.go). The tests of the driver use it, and operators who
+// have no hardware yet. The lane itself is a sim.Controller; this package adds the network and its faults.
 //
 // Every fault can be set on request, or happens at random from a seed (faults.go):
 //
@@ -40,8 +39,8 @@ type Settings struct {
 	DialOnRequest bool
 	// OnFault is called at every random fault. It may be nil.
 	OnFault func(lane Lane, fault string, lasts time.Duration)
-	// OnState is called at every state that a controller puts in force, with the epoch of the gateway that has sent it: in their order,
-	// with the controller's lock held. It may be nil.
+	// OnState is called at every state that a controller puts in force, with the epoch of the gateway that
+	// has sent it: in their order, with the controller's lock held. It may be nil.
 	OnState func(lane Lane, epoch uint64, shown sim.Shown)
 }
 

@@ -89,7 +89,8 @@ func unlock(proof string) []byte {
 
 const hugeEpoch = 1 << 62
 
-// A controller with a key changes nothing for a gateway that has not proven that it has the key, and remembers no epoch of it.
+// A controller with a key changes nothing for a gateway that has not proven that it has the key, and
+// remembers no epoch of it.
 func TestAStrangerChangesNothing(t *testing.T) {
 	for name, attack := range map[string]func(r *fixture){
 		"no challenge": func(r *fixture) { r.stranger(hugeEpoch, "").isRefused() },
@@ -180,7 +181,8 @@ func TestTheEpochCountsOnceItIsProven(t *testing.T) {
 	r.stranger(3, frame.NewChallenge()).isRefused()
 }
 
-// A power cut ends the connections of gateways that have not proven themselves too: what the hello said is no longer so.
+// A power cut ends the connections of gateways that have not proven themselves too: what the hello said is no
+// longer so.
 func TestAPowerCutEndsUnprovenConnections(t *testing.T) {
 	r, _, _ := newKeyed(t)
 	s := r.stranger(2, frame.NewChallenge())

@@ -1,5 +1,6 @@
-// Package linkconformance runs the rules of the lane link (docs/hardware.md) against a controller, as the gateway would,
-// and prints which of them hold. Makers of controllers use it without a gateway, by rangegate check-controller.
+// Package linkconformance runs the rules of the lane link (docs/hardware.md) against a controller, as the
+// gateway would, and prints which of them hold. Makers of controllers use it without a gateway, by rangegate
+// check-controller.
 package linkconformance
 
 import (
@@ -47,8 +48,8 @@ type rule struct {
 	test func(*Check, context.Context) error
 }
 
-// Run tests one rule after the other and returns the number of broken ones. It ends early when ctx ends, which counts as
-// a broken rule, and when the first rule is broken, as there is no controller then.
+// Run tests one rule after the other and returns the number of broken ones. It ends early when ctx ends,
+// which counts as a broken rule, and when the first rule is broken, as there is no controller then.
 func (c *Check) Run(ctx context.Context) (broken int) {
 	defer c.disconnect()
 	tested := slices.Clone(rules)
@@ -83,8 +84,8 @@ func (c *Check) Run(ctx context.Context) (broken int) {
 
 func (c *Check) printf(format string, values ...any) { _, _ = fmt.Fprintf(c.Out, format, values...) }
 
-// dial connects anew. The connection before, if any, stays open until then, unless the controller dials: one that is connected
-// does not.
+// dial connects anew. The connection before, if any, stays open until then, unless the controller dials: one
+// that is connected does not.
 func (c *Check) dial(ctx context.Context) (link.Hello, error) {
 	if c.Incoming != nil {
 		c.disconnect()
@@ -203,7 +204,8 @@ func (r *receiver) wait(ctx context.Context, timeout time.Duration, condition fu
 // replacesRule cannot be tested with a controller that dials: it has one connection at a time.
 const replacesRule = "a new connection replaces the one before"
 
-// shortSession is the time of the session that runs out. One of a controller that dials lasts until it has dialled again.
+// shortSession is the time of the session that runs out. One of a controller that dials lasts until it has
+// dialled again.
 func (c *Check) shortSession() time.Duration {
 	if c.Incoming != nil {
 		return 10 * time.Second

@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// redialTimeout is the time for a controller to dial again: its longest pause is 15 s, and one that was refused may take
-	// another one.
+	// redialTimeout is the time for a controller to dial again: its longest pause is 15 s, and one that was
+	// refused may take another one.
 	redialTimeout = 40 * time.Second
 	silentFor     = 20 * time.Second // a controller gives a gateway up that is silent for 15 s
 	retryAfter    = 5 * time.Second
@@ -104,8 +104,8 @@ func (w waiter) Arrived(connection link.Connection, hello link.Hello, err error)
 // Contested implements link.Waiter.
 func (waiter) Contested(string, string) {}
 
-// Dial implements link.Driver: it waits until the controller has dialled. A controller that is connected does not dial: its
-// connection is to be closed before.
+// Dial implements link.Driver: it waits until the controller has dialled. A controller that is connected does
+// not dial: its connection is to be closed before.
 func (i *Incoming) Dial(ctx context.Context, lane link.Lane, received link.Receiver) (link.Connection, link.Hello, error) {
 	ctx, cancel := context.WithTimeout(ctx, redialTimeout)
 	defer cancel()

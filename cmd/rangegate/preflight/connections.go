@@ -131,8 +131,8 @@ func (e endpoint) connect(ctx context.Context) error {
 	return tls.Client(connection, trust).HandshakeContext(ctx)
 }
 
-// groups collects the names of ranges or lanes by a key, in the order of the first names: the server of a hundred ranges
-// is checked once.
+// groups collects the names of ranges or lanes by a key, in the order of the first names: the server of a
+// hundred ranges is checked once.
 type groups[K comparable] []*group[K]
 
 type group[K comparable] struct {
@@ -192,8 +192,9 @@ type controller struct {
 	trust         websocket.TLS
 }
 
-// controllers connects to every controller, with TLS, and disconnects without a message, so that a controller stays with
-// the gateway that it has. Whether the right controller answers and accepts the key is left to check-controller.
+// controllers connects to every controller, with TLS, and disconnects without a message, so that a controller
+// stays with the gateway that it has. Whether the right controller answers and accepts the key is left to
+// check-controller.
 func (s Settings) controllers(ctx context.Context) (all []Finding) {
 	var wired []controller
 	simulated, dialling := 0, 0

@@ -9,7 +9,8 @@ import (
 	"go.uber.org/goleak"
 )
 
-// No goroutine survives a check, except the Redis client's attempts to reach a stopped server, which end within a second.
+// No goroutine survives a check, except the Redis client's attempts to reach a stopped server, which end
+// within a second.
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
 }

@@ -94,7 +94,8 @@ const baseFiles = 100
 // productFiles are the connections of a range to its products API and to the products' pictures.
 const productFiles = 40
 
-// openFiles compares the file limit of this process, which may differ from the service's, with the configuration's needs.
+// openFiles compares the file limit of this process, which may differ from the service's, with the
+// configuration's needs.
 func (s Settings) openFiles(context.Context) []Finding {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
@@ -169,8 +170,8 @@ func (s Settings) nodes(ctx context.Context) []Finding {
 	return append(all, checkNode(what, n.TLS, loaded, authorities, host, now)...)
 }
 
-// checkNode checks whether other nodes, which trust the authorities alone, believe the certificate as that of a client and as that of the
-// server at the host.
+// checkNode checks whether other nodes, which trust the authorities alone, believe the certificate as that of
+// a client and as that of the server at the host.
 func checkNode(what string, t config.NodesTLS, loaded *tls.Certificate, authorities *x509.CertPool, host string, now time.Time) []Finding {
 	var all []Finding
 	for _, as := range []struct {

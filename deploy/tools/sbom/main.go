@@ -1,10 +1,10 @@
-// Command sbom writes to standard output the CycloneDX bill of materials of a Go binary: the modules that the linker has put
-// into it, as the binary itself names them.
+// Command sbom writes to standard output the CycloneDX bill of materials of a Go binary: the modules that the
+// linker has put into it, as the binary itself names them.
 //
 //	sbom NAME VERSION BINARY
 //
-// SOURCE_DATE_EPOCH is its time, so that the same binary gives the same bytes. It exits with 1 when the binary cannot be
-// read, or names no module.
+// SOURCE_DATE_EPOCH is its time, so that the same binary gives the same bytes. It exits with 1 when the
+// binary cannot be read, or names no module.
 package main
 
 import (

@@ -16,13 +16,14 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
 
-// The types and the client are generated from the gateway's own document. This file adds what no document says: when a request is sent
-// again, and whether a request to the webhook is the gateway's.
+// The types and the client are generated from the gateway's own document. This file adds what no document
+// says: when a request is sent again, and whether a request to the webhook is the gateway's.
 //
 //go:generate go tool oapi-codegen -config oapi-codegen.yaml openapi.json
 
-// NewGateway returns a client of the API for one range. Its methods return a *GatewayError for every answer that is no success, and repeat a
-// request as docs/integrators.md says; a POST without an IdempotencyKey is never repeated. Goroutines may share it.
+// NewGateway returns a client of the API for one range. Its methods return a *GatewayError for every answer
+// that is no success, and repeat a request as docs/integrators.md says; a POST without an IdempotencyKey is
+// never repeated. Goroutines may share it.
 func NewGateway(url, rangeID, token string) (*ClientWithResponses, error) {
 	return NewClientWithResponses(url, WithHTTPClient(repeating{patience: 2 * time.Minute}), WithRequestEditorFn(func(_ context.Context, r *http.Request) error {
 		r.Header.Set("range-id", rangeID)
@@ -31,8 +32,9 @@ func NewGateway(url, rangeID, token string) (*ClientWithResponses, error) {
 	}))
 }
 
-// GatewayError is an answer that is no success. With Status 0 there was none: nobody knows whether it was done, and the same key may try again.
-// So it is with the code not_the_gateway: something in between has answered, a sign-in page of a network say.
+// GatewayError is an answer that is no success. With Status 0 there was none: nobody knows whether it was
+// done, and the same key may try again. So it is with the code not_the_gateway: something in between has
+// answered, a sign-in page of a network say.
 type GatewayError struct {
 	Status  int               `json:"-"`
 	Code    string            `json:"code"`
@@ -43,7 +45,8 @@ type GatewayError struct {
 
 func (e *GatewayError) Error() string { return e.Code + ": " + e.Message }
 
-// repeating sends the requests of the generated client. It reads every answer to its end, so it is not for GET /events/stream.
+// repeating sends the requests of the generated client. It reads every answer to its end, so it is not for
+// GET /events/stream.
 type repeating struct {
 	patience time.Duration // after it a request is not repeated any more
 }
@@ -77,8 +80,8 @@ func (c repeating) Do(request *http.Request) (*http.Response, error) {
 	}
 }
 
-// isOfGateway tells a success of the gateway from what something in between has answered. A sale is 201 with the session, and nothing else
-// is one.
+// isOfGateway tells a success of the gateway from what something in between has answered. A sale is 201 with
+// the session, and nothing else is one.
 func isOfGateway(request *http.Request, status int, body []byte) bool {
 	if request.Method == http.MethodPost && strings.HasSuffix(request.URL.Path, "/sessions") {
 		var sold struct {
@@ -125,8 +128,8 @@ func refusal(response *http.Response, body []byte, err error) *GatewayError {
 	return refused
 }
 
-// pauseAfter returns how long to wait before the same request is sent again; repeat is false where the answer would be the same. No two
-// tills wait equally long, so that they do not all come back at once.
+// pauseAfter returns how long to wait before the same request is sent again; repeat is false where the answer
+// would be the same. No two tills wait equally long, so that they do not all come back at once.
 func pauseAfter(status int, response *http.Response, tries, defects int) (pause time.Duration, repeat bool) {
 	backoff := min(time.Second<<min(tries-1, 5), 30*time.Second)
 	backoff += rand.N(backoff / 2)
@@ -144,8 +147,9 @@ func pauseAfter(status int, response *http.Response, tries, defects int) (pause 
 	return 0, false
 }
 
-// Verify returns the event of a request to the webhook, of which body is the bytes as they came in, or an error: answer 401. secrets are the
-// operator's whsec_… text, or the old and the new one while it is being replaced.
+// Verify returns the event of a request to the webhook, of which body is the bytes as they came in, or an
+// error: answer 401. secrets are the operator's whsec_… text, or the old and the new one while it is being
+// replaced.
 func Verify(header http.Header, body []byte, secrets ...string) (event Body, err error) {
 	err = errors.New("no secret")
 	for _, secret := range secrets {

@@ -1,5 +1,5 @@
-// A till sells an hour, changes it, misses events and catches up, lets the shooter buy, and ends the session. It is a webhook receiver as
-// well: start the playground with its address, as README.md says.
+// A till sells an hour, changes it, misses events and catches up, lets the shooter buy, and ends the session.
+// It is a webhook receiver as well: start the playground with its address, as README.md says.
 package main
 
 import (
@@ -122,8 +122,8 @@ func story(ctx context.Context) error {
 	return nil
 }
 
-// eachEvent hands over every event behind the cursor, oldest first, and returns the cursor to go on from. With GetEventsParams.Wait it
-// would wait for the next one.
+// eachEvent hands over every event behind the cursor, oldest first, and returns the cursor to go on from.
+// With GetEventsParams.Wait it would wait for the next one.
 func eachEvent(ctx context.Context, gateway *ClientWithResponses, cursor string, handle func(Event)) (next string, err error) {
 	for {
 		page, err := gateway.GetEventsWithResponse(ctx, &GetEventsParams{After: &cursor})
@@ -170,7 +170,8 @@ func (t *till) take(name string, event Body) bool {
 	return true
 }
 
-// expect waits for the session's next event of that kind. Others are left out: help, carrierHit, and what will be added one day.
+// expect waits for the session's next event of that kind. Others are left out: help, carrierHit, and what
+// will be added one day.
 func (t *till) expect(session uuid.UUID, kind string) {
 	timeout := time.After(time.Minute)
 	for {
@@ -222,7 +223,8 @@ func (t *till) receive(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// decide decides a purchase: the till sells time to the account of the session, and nothing else. The status is what counts.
+// decide decides a purchase: the till sells time to the account of the session, and nothing else. The status
+// is what counts.
 func (t *till) decide(w http.ResponseWriter, purchase Body) {
 	minutes := 0
 	for _, item := range *purchase.Items {

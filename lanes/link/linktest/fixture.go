@@ -40,7 +40,8 @@ func (s fixture) dial() (link.Connection, link.Hello, *receiver) {
 	return conn, hello, received
 }
 
-// dialAnd connects to the lane and sends a first state: a controller with a key believes the gateway from then on, and reports.
+// dialAnd connects to the lane and sends a first state: a controller with a key believes the gateway from
+// then on, and reports.
 func (s fixture) dialAnd(state link.State) (link.Connection, link.Hello, *receiver) {
 	s.Helper()
 	conn, hello, received := s.dial()

@@ -1,7 +1,9 @@
-// Package linktest is the suite of tests that every driver passes. Each test has one lane, its controller, and connections
-// to it. It waits for conditions with a deadline, and does not depend on how soon they come true.
+// Package linktest is the suite of tests that every driver passes. Each test has one lane, its controller,
+// and connections to it. It waits for conditions with a deadline, and does not depend on how soon they come
+// true.
 //
-// To show that a message never comes, a test provokes a later one on the same connection, and then checks what came before.
+// To show that a message never comes, a test provokes a later one on the same connection, and then checks
+// what came before.
 package linktest
 
 import (

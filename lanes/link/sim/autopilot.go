@@ -11,8 +11,8 @@ import (
 	"rangegate/lanes"
 )
 
-// Autopilot simulates shooters on a driver's lanes, for the playground. Controllers notify it of changes; a lane without a
-// session has no cost.
+// Autopilot simulates shooters on a driver's lanes, for the playground. Controllers notify it of changes; a
+// lane without a session has no cost.
 type Autopilot struct {
 	driver *Driver
 	seed   uint64
@@ -47,8 +47,8 @@ func (a *Autopilot) Close() {
 	clear(a.shooters)
 }
 
-// update brings the lane's shooter in line with the state in force. A state with the same session and phase does not change
-// what is scheduled.
+// update brings the lane's shooter in line with the state in force. A state with the same session and phase
+// does not change what is scheduled.
 func (a *Autopilot) update(c *Controller) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -92,8 +92,8 @@ func (a *Autopilot) schedule(c *Controller, s *shooter, kind string) {
 	s.timers = append(s.timers, timer)
 }
 
-// A shooter enters some seconds after the sale. While shooting, a shooter now and then calls for help, hits the carrier and
-// buys more time.
+// A shooter enters some seconds after the sale. While shooting, a shooter now and then calls for help, hits
+// the carrier and buys more time.
 const (
 	minEntryDelay  = 3 * time.Second
 	maxEntryDelay  = 10 * time.Second
@@ -140,8 +140,8 @@ func (s *shooter) report(kind string) lanes.Report {
 	return r
 }
 
-// delay returns the random time to the next report. It is exponentially distributed, so that drawing it again after a pause
-// does not make reports rarer.
+// delay returns the random time to the next report. It is exponentially distributed, so that drawing it again
+// after a pause does not make reports rarer.
 func (s *shooter) delay(kind string) time.Duration {
 	if kind == lanes.ReportEntered {
 		return minEntryDelay + time.Duration(s.random.Int64N(int64(maxEntryDelay-minEntryDelay)+1))

@@ -43,8 +43,8 @@ type Controller struct {
 	stalled  bool
 }
 
-// liveness is what the controller knows of the gateway. A connection in the process counts as a sign of life while it is
-// up; over a wire, each message and ping does (WireConnection.Heard).
+// liveness is what the controller knows of the gateway. A connection in the process counts as a sign of life
+// while it is up; over a wire, each message and ping does (WireConnection.Heard).
 type liveness struct {
 	holdOnLoss bool          // as in the hello
 	heard      time.Duration // of the last sign of life, on the controller's own clock
@@ -90,8 +90,8 @@ func (c *Controller) HitCarrier() error {
 	return c.report(lanes.Report{Kind: lanes.ReportCarrierHit}, isOccupied)
 }
 
-// Buy reports a purchase at the lane, whose result is in Shown.Purchase. The same id is the same purchase. It is an error
-// when the lane has no session.
+// Buy reports a purchase at the lane, whose result is in Shown.Purchase. The same id is the same purchase. It
+// is an error when the lane has no session.
 func (c *Controller) Buy(purchase uuid.UUID, items ...lanes.Item) error {
 	return c.report(lanes.Report{Kind: lanes.ReportPurchase, Purchase: purchase, Items: items}, isOccupied)
 }
@@ -200,8 +200,8 @@ func (c *Controller) Pose(posing bool) {
 	c.posing = posing
 }
 
-// Stall stops the controller from applying states while it is on; afterwards it applies the newest one. Reports and acks
-// continue.
+// Stall stops the controller from applying states while it is on; afterwards it applies the newest one.
+// Reports and acks continue.
 func (c *Controller) Stall(stalled bool) {
 	c.mu.Lock()
 	c.stalled = stalled

@@ -1,6 +1,6 @@
-// Package sim is simulated lane hardware in the process. It behaves as LINK.md requires of a controller, without the wire.
-// An idle lane has no goroutine and no timer (a countdown is computed when it is read), and uses about 400 bytes
-// (TestAnIdleLaneIsCheap).
+// Package sim is simulated lane hardware in the process. It behaves as LINK.md requires of a controller,
+// without the wire. An idle lane has no goroutine and no timer (a countdown is computed when it is read), and
+// uses about 400 bytes (TestAnIdleLaneIsCheap).
 //
 // A Controller outlives its connections, as hardware does. Locks are acquired in this order: connection.calling,
 // Autopilot.mu, Controller.mu. Receivers are called with only calling held.
@@ -34,8 +34,9 @@ func New(now func() lanes.Instant) *Driver {
 	return &Driver{now: now, controllers: make(map[uuid.UUID]*Controller)}
 }
 
-// Observe has the driver tell of every state that a controller puts in force, and of the epoch of the gateway that has sent it. It is called
-// in the order of the states, with the controller's lock held, and has to be set before the first dial.
+// Observe has the driver tell of every state that a controller puts in force, and of the epoch of the gateway
+// that has sent it. It is called in the order of the states, with the controller's lock held, and has to be
+// set before the first dial.
 func (d *Driver) Observe(observe func(epoch uint64, shown Shown)) { d.observe = observe }
 
 // Controller returns the lane's controller, which was powered up at its first use.
@@ -62,8 +63,9 @@ func (d *Driver) Dial(ctx context.Context, lane link.Lane, receiver link.Receive
 	return conn, hello, nil
 }
 
-// Greet returns the hello for a gateway over a wire that has still to prove that it has the lane's key. It changes nothing at
-// the controller and remembers nothing of the gateway: Accept does, once the gateway has proven itself.
+// Greet returns the hello for a gateway over a wire that has still to prove that it has the lane's key. It
+// changes nothing at the controller and remembers nothing of the gateway: Accept does, once the gateway has
+// proven itself.
 func (d *Driver) Greet(lane link.Lane) (link.Hello, error) { return d.Controller(lane.ID).greet(lane) }
 
 // Accept is Dial for a gateway that has sent its hello over a wire, and has proven itself on a lane with a key.
@@ -72,8 +74,8 @@ func (d *Driver) Accept(lane link.Lane, receiver link.Receiver) (WireConnection,
 	return WireConnection{conn}, hello, err
 }
 
-// stateChanged notifies the autopilot, if one runs. The caller does not hold the controller's lock; calls may come in any
-// order, since the autopilot reads the state itself.
+// stateChanged notifies the autopilot, if one runs. The caller does not hold the controller's lock; calls may
+// come in any order, since the autopilot reads the state itself.
 func (d *Driver) stateChanged(c *Controller) {
 	if autopilot := d.autopilot.Load(); autopilot != nil {
 		autopilot.update(c)
@@ -90,8 +92,9 @@ func (d *Driver) allControllers() []*Controller {
 	return controllers
 }
 
-// connection is one connection to a controller. A goroutine calls the receiver, and exists only while calls are queued: the
-// receiver is never called inside Send, Ack or a method of the controller, as with hardware on a wire.
+// connection is one connection to a controller. A goroutine calls the receiver, and exists only while calls
+// are queued: the receiver is never called inside Send, Ack or a method of the controller, as with hardware
+// on a wire.
 type connection struct {
 	controller *Controller
 	receiver   link.Receiver
@@ -111,8 +114,8 @@ type connection struct {
 
 var _ link.Connection = (*connection)(nil)
 
-// Send applies the state at once, unless the controller is stalled. It ignores a state older than the last one; the first
-// one is never ignored.
+// Send applies the state at once, unless the controller is stalled. It ignores a state older than the last
+// one; the first one is never ignored.
 func (conn *connection) Send(s link.State) {
 	c := conn.controller
 	c.mu.Lock()

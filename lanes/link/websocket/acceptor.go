@@ -25,14 +25,16 @@ import (
 	"rangegate/lanes/link/websocket/frame"
 )
 
-// contestTimeout is the time for the pong of a controller that is linked when a second one dials for its lane (LINK.md).
+// contestTimeout is the time for the pong of a controller that is linked when a second one dials for its lane
+// (LINK.md).
 const contestTimeout = 2 * time.Second
 
-// Acceptor is the handler of the address that controllers dial. It makes the links of the lanes that wait for their controllers
-// (Driver.Await): nobody is believed before the proof of the lane's key, and a lane without a key believes whoever dials.
+// Acceptor is the handler of the address that controllers dial. It makes the links of the lanes that wait for
+// their controllers (Driver.Await): nobody is believed before the proof of the lane's key, and a lane without
+// a key believes whoever dials.
 //
-// An attempt holds one goroutine, for helloTimeout at most unless it is its turn behind another one of its lane. A lane that
-// waits holds none.
+// An attempt holds one goroutine, for helloTimeout at most unless it is its turn behind another one of its
+// lane. A lane that waits holds none.
 type Acceptor struct {
 	settings  AcceptorSettings
 	timeouts  timeouts
@@ -51,8 +53,9 @@ type AcceptorSettings struct {
 	RoundTrip func(took time.Duration) // as that of Settings
 	// Admit returns how many new links a second are let in.
 	Admit func() int
-	// Here returns nil for a lane whose controller dials, and whose range this process serves; ErrUnknownLane for one that is not
-	// configured so; any other error if the lane is not served here, or not yet: the controller is told to come back.
+	// Here returns nil for a lane whose controller dials, and whose range this process serves; ErrUnknownLane
+	// for one that is not configured so; any other error if the lane is not served here, or not yet: the
+	// controller is told to come back.
 	Here func(lane uuid.UUID) error
 	// Network returns the network of the request's client. It may be nil: all are of one.
 	Network func(*http.Request) netip.Prefix
@@ -230,8 +233,8 @@ func asksForSubprotocol(h http.Header) bool {
 	return false
 }
 
-// invite returns what a controller that dials for the lane is asked. The error is that of AcceptorSettings.Here, or says that the
-// lane does not wait.
+// invite returns what a controller that dials for the lane is asked. The error is that of
+// AcceptorSettings.Here, or says that the lane does not wait.
 func (a *Acceptor) invite(lane uuid.UUID) (invitation, error) {
 	if err := a.settings.Here(lane); err != nil {
 		return invitation{}, err
@@ -245,7 +248,8 @@ func (a *Acceptor) invite(lane uuid.UUID) (invitation, error) {
 	return p.invitation, nil
 }
 
-// decoyRanges is the number of ranges that unknown lanes seem to belong to: as with real ones, many lanes have the same range.
+// decoyRanges is the number of ranges that unknown lanes seem to belong to: as with real ones, many lanes
+// have the same range.
 const decoyRanges = 16
 
 // fakeChallenge makes an invitation that is the same for every attempt, and like that of a lane with a key.
@@ -315,7 +319,8 @@ func (a *Acceptor) socket(conn net.Conn) *socket {
 	return newSocket(ws.StateServerSide, acceptedConn{conn, a.timeouts.write}, wire, settings)
 }
 
-// acceptedConn limits how long a write blocks, and leaves no deadline behind: TLS over the connection writes by itself too.
+// acceptedConn limits how long a write blocks, and leaves no deadline behind: TLS over the connection writes
+// by itself too.
 type acceptedConn struct {
 	net.Conn
 	timeout time.Duration
@@ -338,7 +343,8 @@ type pendingLink struct {
 	from   string
 }
 
-// notNow is the error of an attempt that may succeed when it is repeated. The connection is closed with the status 1013.
+// notNow is the error of an attempt that may succeed when it is repeated. The connection is closed with the
+// status 1013.
 type notNow struct{ error }
 
 var (
@@ -347,8 +353,8 @@ var (
 	errContested  = violation{ws.StatusPolicyViolation, errors.New("another controller of this lane is linked")}
 )
 
-// arrive makes the pending link the lane's link, unless another controller is linked and alive. It waits until the lane has noticed
-// the end of an older link.
+// arrive makes the pending link the lane's link, unless another controller is linked and alive. It waits
+// until the lane has noticed the end of an older link.
 func (a *Acceptor) arrive(n pendingLink) (outcome string, err error) {
 	p := a.enter(n.lane.ID)
 	if p == nil {
@@ -414,8 +420,8 @@ func (a *Acceptor) linkedOf(p *laneSlot) *linked {
 	return p.linked
 }
 
-// handOver gives the pending link to the lane that waits for it. It returns a channel that is closed when it does, if it does not wait
-// yet.
+// handOver gives the pending link to the lane that waits for it. It returns a channel that is closed when it
+// does, if it does not wait yet.
 func (a *Acceptor) handOver(p *laneSlot, n pendingLink) (again <-chan struct{}, err error) {
 	a.mu.Lock()
 	waiter := p.waiter
@@ -449,8 +455,8 @@ func (a *Acceptor) unlink(p *laneSlot, ended *linked) {
 	}
 }
 
-// faulty tells a lane without a key, if it waits, that its controller is not in order. With a key nobody has proven to be its
-// controller, and the lane is told nothing.
+// faulty tells a lane without a key, if it waits, that its controller is not in order. With a key nobody has
+// proven to be its controller, and the lane is told nothing.
 func (a *Acceptor) faulty(invited invitation, err error) {
 	a.mu.Lock()
 	p := a.slots[invited.lane.ID]

@@ -90,7 +90,8 @@ func closed(t *testing.T, conn *coder.Conn) (coder.StatusCode, string) {
 	}
 }
 
-// A lane that nobody dials for is answered like one with a key, so whoever has no key does not learn which lanes there are.
+// A lane that nobody dials for is answered like one with a key, so whoever has no key does not learn which
+// lanes there are.
 func TestAnUnknownLaneIsAnsweredLikeAKnownOne(t *testing.T) {
 	var known uuid.UUID
 	i := newIncoming(t, laneKey, func(lane uuid.UUID) error {
@@ -375,7 +376,8 @@ func TestALaneThatNoLongerWaits(t *testing.T) {
 	require.Eventually(t, func() bool { return i.Places() == 0 }, patience, time.Millisecond, "what has ended leaves nothing behind")
 }
 
-// A range that is dropped here and soon served again has two lanes of that id for a moment. The older one may be the last to wait.
+// A range that is dropped here and soon served again has two lanes of that id for a moment. The older one may
+// be the last to wait.
 func TestALaneOfAnEarlierEpochDisplacesNone(t *testing.T) {
 	i := newIncoming(t, laneKey, nil)
 	i.lane.Epoch++

@@ -9,8 +9,8 @@ import (
 	"rangegate/lanes/link/websocket/frame"
 )
 
-// What a controller may send on a connection (docs/hardware.md): so much at once, and so much more each second. A lane that was
-// cut off for a day has some hundred reports to repeat.
+// What a controller may send on a connection (docs/hardware.md): so much at once, and so much more each
+// second. A lane that was cut off for a day has some hundred reports to repeat.
 const (
 	messagesAtOnce    = 5000
 	messagesPerSecond = 200
@@ -18,8 +18,9 @@ const (
 	bytesPerSecond    = 256 << 10
 )
 
-// budget is two token buckets, of messages and of bytes, that keep a controller which floods its link from taking more than
-// a share of the gateway. Each one is the time at which it will be full again, on the monotonic clock: an idle lane pays two words.
+// budget is two token buckets, of messages and of bytes, that keep a controller which floods its link from
+// taking more than a share of the gateway. Each one is the time at which it will be full again, on the
+// monotonic clock: an idle lane pays two words.
 type budget struct{ messages, bytes time.Duration }
 
 const (

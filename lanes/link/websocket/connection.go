@@ -15,8 +15,8 @@ import (
 
 var errSilent = fmt.Errorf("%w for %s", link.ErrSilent, silenceTimeout)
 
-// connection is one connection to a controller, after the hellos. Whatever ends it closes the socket; only the goroutine
-// that reads then calls Down.
+// connection is one connection to a controller, after the hellos. Whatever ends it closes the socket; only
+// the goroutine that reads then calls Down.
 type connection struct {
 	timeouts *timeouts
 	socket   *socket
@@ -101,8 +101,8 @@ func (c *connection) write() {
 	}
 }
 
-// next returns the next message to write: the state before the acks, because it may close a fire line, and because a controller
-// with a key believes no ack before the proof in the first state.
+// next returns the next message to write: the state before the acks, because it may close a fire line, and
+// because a controller with a key believes no ack before the proof in the first state.
 func (c *connection) next() []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -149,8 +149,8 @@ func (c *connection) schedulePing(after time.Duration) bool {
 	return true
 }
 
-// read reads the next message, and continues in a new goroutine: reading a message needs more stack than waiting for one,
-// and a stack that has grown seldom shrinks. At the end of the connection it calls Down.
+// read reads the next message, and continues in a new goroutine: reading a message needs more stack than
+// waiting for one, and a stack that has grown seldom shrinks. At the end of the connection it calls Down.
 func (c *connection) read() {
 	h, err := c.socket.readHeader(newMessage)
 	if err == nil {
@@ -183,8 +183,8 @@ func (c *connection) handle(h ws.Header) error {
 	return nil
 }
 
-// confirms reports whether the controller confirms a state that was written and not confirmed before. The gateway sends as many
-// states as it is asked for, so their confirmations are no flood.
+// confirms reports whether the controller confirms a state that was written and not confirmed before. The
+// gateway sends as many states as it is asked for, so their confirmations are no flood.
 func (c *connection) confirms(revision uint64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -237,8 +237,8 @@ func (c *connection) onStop(stopped func()) {
 	c.stopped = stopped
 }
 
-// stop makes the connection accept nothing more, and keeps the cause, nil for Close. It reports whether this was the first
-// call.
+// stop makes the connection accept nothing more, and keeps the cause, nil for Close. It reports whether this
+// was the first call.
 func (c *connection) stop(cause error) bool {
 	stopped, first := c.markEnded(cause)
 	if stopped != nil {

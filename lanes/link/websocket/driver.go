@@ -107,9 +107,9 @@ func (d *Driver) Await(lane link.Lane, waiter link.Waiter) (cancel func()) {
 	return d.settings.Acceptor.await(invitation{lane, d.settings.Lanes[lane.ID].Key}, waiter)
 }
 
-// Probe connects to a controller, TLS included, and disconnects. It sends nothing of the protocol, so a controller keeps
-// the connection of its gateway. The error is link.ErrFaulty when the certificate is not trusted, or the controller does
-// not speak TLS.
+// Probe connects to a controller, TLS included, and disconnects. It sends nothing of the protocol, so a
+// controller keeps the connection of its gateway. The error is link.ErrFaulty when the certificate is not
+// trusted, or the controller does not speak TLS.
 func Probe(ctx context.Context, address string, trust TLS) error {
 	parsed, err := parseAddress(address)
 	if err != nil {
@@ -130,8 +130,8 @@ func parseAddress(address string) (*url.URL, error) {
 	return parsed, nil
 }
 
-// exchangeHellos sends the gateway's hello and reads the controller's, which proves on a lane with a key that the controller has
-// it. proof is that of the gateway, for its first state, and empty without a key.
+// exchangeHellos sends the gateway's hello and reads the controller's, which proves on a lane with a key that
+// the controller has it. proof is that of the gateway, for its first state, and empty without a key.
 func exchangeHellos(s *socket, lane link.Lane, key string) (hello link.Hello, proof string, err error) {
 	handshake := frame.Handshake{Key: key, Lane: lane.ID}
 	if key != "" {
@@ -163,8 +163,8 @@ func exchangeHellos(s *socket, lane link.Lane, key string) (hello link.Hello, pr
 	}
 }
 
-// prove checks that the controller has the lane's key, and returns the proof that the gateway has it. Without a key nothing is
-// proven.
+// prove checks that the controller has the lane's key, and returns the proof that the gateway has it. Without
+// a key nothing is proven.
 func prove(handshake frame.Handshake, hello frame.Hello, epoch uint64) (proof string, err error) {
 	if handshake.Key == "" {
 		return "", nil
@@ -240,15 +240,16 @@ func (t TLS) Config(host string) *tls.Config {
 	return config
 }
 
-// isDistrust reports whether the handshake failed because of the controller's certificate, or because it does not speak TLS.
+// isDistrust reports whether the handshake failed because of the controller's certificate, or because it does
+// not speak TLS.
 func isDistrust(err error) bool {
 	var certificate *tls.CertificateVerificationError
 	var record tls.RecordHeaderError
 	return errors.Is(err, ErrFingerprint) || errors.As(err, &certificate) || errors.As(err, &record)
 }
 
-// upgrade makes the connection a WebSocket. A controller that refuses is faulty, unless ctx has ended. Redirects are not
-// followed: another address than the configured one is not the lane's.
+// upgrade makes the connection a WebSocket. A controller that refuses is faulty, unless ctx has ended.
+// Redirects are not followed: another address than the configured one is not the lane's.
 func (s *socket) upgrade(ctx context.Context, address *url.URL) error {
 	response := &limitedResponse{ReadWriter: s.frames}
 	handshake := ws.Dialer{Protocols: []string{frame.Subprotocol}}

@@ -79,8 +79,8 @@ func newSimulated(t *testing.T) (*fixture, *lanesim.Controller) {
 	return f, controller
 }
 
-// newScripted returns a lane whose controller runs the script after the gateway's hello. pings decides whether it answers a
-// ping.
+// newScripted returns a lane whose controller runs the script after the gateway's hello. pings decides
+// whether it answers a ping.
 func newScripted(t *testing.T, script func(f *fixture, conn *coder.Conn), pings ...func() bool) *fixture {
 	return newKeyed(t, "", func(f *fixture, conn *coder.Conn, _ frame.Greeting) { script(f, conn) }, pings...)
 }

@@ -37,7 +37,8 @@ type address struct {
 	outcomes []string
 }
 
-// listenForControllers serves an acceptor on plain HTTP, or with TLS. here is that of its settings, nil for a gateway that serves all lanes.
+// listenForControllers serves an acceptor on plain HTTP, or with TLS. here is that of its settings, nil for a
+// gateway that serves all lanes.
 func listenForControllers(t *testing.T, now func() lanes.Instant, here func(uuid.UUID) error, change ...func(*websocket.AcceptorSettings)) *address {
 	if here == nil {
 		here = func(uuid.UUID) error { return nil }

@@ -76,8 +76,8 @@ func TestARecordedProofIsWorthNothing(t *testing.T) {
 	require.ErrorIs(t, err, link.ErrFaulty)
 }
 
-// The first state of a connection proves that the gateway has the key; later ones prove nothing. An ack waits for it, as the
-// controller believes none before.
+// The first state of a connection proves that the gateway has the key; later ones prove nothing. An ack waits
+// for it, as the controller believes none before.
 func TestTheGatewayProvesItselfInItsFirstState(t *testing.T) {
 	type proven struct {
 		state frame.ProvenState

@@ -20,8 +20,8 @@ import (
 	"rangegate/lanes/link/websocket/frame"
 )
 
-// socket is the gateway's end of a WebSocket, with the connection under it. It has no buffers: it reads into the caller's, and
-// writes a frame in one piece.
+// socket is the gateway's end of a WebSocket, with the connection under it. It has no buffers: it reads into
+// the caller's, and writes a frame in one piece.
 type socket struct {
 	side ws.State // of the gateway: ws.StateClientSide when it has dialled, ws.StateServerSide when the controller has
 
@@ -61,7 +61,8 @@ func (s *socket) notePong() {
 	}
 }
 
-// answers pings the controller, and reports whether a pong comes within the timeout. Only one goroutine may ask at a time.
+// answers pings the controller, and reports whether a pong comes within the timeout. Only one goroutine may
+// ask at a time.
 func (s *socket) answers(timeout time.Duration) bool {
 	answered := make(chan struct{})
 	s.ponged.Store(&answered)
@@ -78,8 +79,8 @@ func (s *socket) answers(timeout time.Duration) bool {
 	}
 }
 
-// write writes a frame, and masks the payload in place as a client has to. It blocks no longer than the wire does. After a failed write nothing
-// more is written.
+// write writes a frame, and masks the payload in place as a client has to. It blocks no longer than the wire
+// does. After a failed write nothing more is written.
 func (s *socket) write(kind ws.OpCode, payload []byte) error {
 	var text bytes.Buffer
 	text.Grow(ws.MaxHeaderSize + len(payload))
@@ -100,8 +101,8 @@ func (s *socket) write(kind ws.OpCode, payload []byte) error {
 	return err
 }
 
-// end closes the connection. It sends a controller that broke a rule the reason, and waits for it to disconnect within the
-// timeout; it answers a close frame.
+// end closes the connection. It sends a controller that broke a rule the reason, and waits for it to
+// disconnect within the timeout; it answers a close frame.
 func (s *socket) end(timeout time.Duration, err error) {
 	var broken violation
 	var closed closeError
@@ -122,8 +123,8 @@ func (s *socket) end(timeout time.Duration, err error) {
 	_ = s.wire.Close()
 }
 
-// drain reads until the controller disconnects: closing a connection with unread bytes would discard the reason that was
-// written last. It stops after as many bytes as a controller may send at once.
+// drain reads until the controller disconnects: closing a connection with unread bytes would discard the
+// reason that was written last. It stops after as many bytes as a controller may send at once.
 func (s *socket) drain(timeout time.Duration) {
 	if s.frames.SetReadDeadline(time.Now().Add(timeout)) == nil {
 		_, _ = io.CopyN(io.Discard, s.frames, bytesAtOnce)
@@ -143,8 +144,8 @@ const (
 	inMessage  = ws.StateFragmented
 )
 
-// readHeader waits for the header of the next frame. Only one goroutine reads. It is here while the lane is idle, so nothing
-// here may grow the stack.
+// readHeader waits for the header of the next frame. Only one goroutine reads. It is here while the lane is
+// idle, so nothing here may grow the stack.
 func (s *socket) readHeader(state ws.State) (ws.Header, error) {
 	h, err := ws.ReadHeader(s.frames)
 	if err == nil {
@@ -159,8 +160,8 @@ func (s *socket) readHeader(state ws.State) (ws.Header, error) {
 // buffers hold one message each; a lane uses one only while it reads a message.
 var buffers = sync.Pool{New: func() any { return new([frame.Longest]byte) }}
 
-// readBody reads the message that begins with that header. It returns nil for a message of an unknown type and for a control
-// frame.
+// readBody reads the message that begins with that header. It returns nil for a message of an unknown type
+// and for a control frame.
 func (s *socket) readBody(h ws.Header) (message any, err error) {
 	if err := s.budget.spend(s.now().Mono, h.Length); err != nil {
 		return nil, err
@@ -269,7 +270,8 @@ var (
 	errNotText = errors.New("a message that is not text")
 )
 
-// closeError is a close frame of the controller. It is link.ErrFaulty when the status says that the gateway broke a rule.
+// closeError is a close frame of the controller. It is link.ErrFaulty when the status says that the gateway
+// broke a rule.
 type closeError struct {
 	status ws.StatusCode
 	reason string

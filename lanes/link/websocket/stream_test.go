@@ -18,8 +18,8 @@ import (
 	"rangegate/lanes/link/websocket/frame"
 )
 
-// The frames of a controller, byte by byte. The first byte has the final bit, three reserved bits and the opcode; the second
-// has the mask bit, which only the gateway sets, and the length.
+// The frames of a controller, byte by byte. The first byte has the final bit, three reserved bits and the
+// opcode; the second has the mask bit, which only the gateway sets, and the length.
 const (
 	firstPart, middlePart, whole        = 0x01, 0x00, 0x81
 	binaryFrame, lastPart               = 0x82, 0x80
@@ -153,8 +153,8 @@ func FuzzAnswer(f *testing.F) {
 	})
 }
 
-// receive runs a connection to a controller that sends those bytes and disconnects. It returns the receiver, the gateway's
-// frames, and the reason of Down.
+// receive runs a connection to a controller that sends those bytes and disconnects. It returns the receiver,
+// the gateway's frames, and the reason of Down.
 func receive(t *testing.T, bytes string) (*receiver, []written, error) {
 	received, wire := &receiver{down: make(chan error, 2)}, &stream{in: strings.NewReader(bytes)}
 	conn := websocket.Connected(wire, received)

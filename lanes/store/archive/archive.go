@@ -1,5 +1,5 @@
-// Package archive carries ranges from one store to another in a file of JSON lines. Each record is as readable as in the
-// store:
+// Package archive carries ranges from one store to another in a file of JSON lines. Each record is as
+// readable as in the store:
 //
 //	{"kind":"archive","record":{"v":4,"at":"2026-11-21T09:00:00Z"}}
 //	{"kind":"range","range":"1111…","record":{"v":4,"epoch":7,"n":12,"last_event":40,"last_ended":17,"last_act":3}}
@@ -7,8 +7,8 @@
 //	… of kind lane, key, holds, event, ended and act, and then the next range …
 //	{"kind":"end","record":{"v":4,"ranges":1,"records":75,"sha256":"…"}}
 //
-// A file without the last line was cut short; its SHA-256, of all bytes before it, shows a flipped bit. The version is that
-// of the records (store.Version): a newer file is refused.
+// A file without the last line was cut short; its SHA-256, of all bytes before it, shows a flipped bit. The
+// version is that of the records (store.Version): a newer file is refused.
 package archive
 
 import (
@@ -36,8 +36,9 @@ import (
 type Source interface {
 	// Ranges returns the ranges that the store has records of.
 	Ranges(ctx context.Context) ([]uuid.UUID, error)
-	// Read visits every record of the range: the store.RangeMeta first, the event log, the history and the acts of staff
-	// by cursor. It continues after a record that cannot be read, and ends with the error of visit.
+	// Read visits every record of the range: the store.RangeMeta first, the event log, the history and the
+	// acts of staff by cursor. It continues after a record that cannot be read, and ends with the error of
+	// visit.
 	Read(ctx context.Context, rangeID uuid.UUID, visit func(store.Record) error) error
 }
 
@@ -211,8 +212,8 @@ func (c *Contents) checkComplete() error {
 	return nil
 }
 
-// Export writes everything that the store has. It ends at a record that cannot be read: what an export omits is lost with
-// the store.
+// Export writes everything that the store has. It ends at a record that cannot be read: what an export omits
+// is lost with the store.
 func Export(ctx context.Context, source Source, now time.Time, output io.Writer) ([]Contents, error) {
 	ids, err := source.Ranges(ctx)
 	if err != nil {
@@ -400,8 +401,8 @@ type reader struct {
 	inRange  bool
 }
 
-// maxLine is the maximum length of a line in bytes. The longest line that is written is the record of a range, with some
-// 100 bytes for each lane.
+// maxLine is the maximum length of a line in bytes. The longest line that is written is the record of a
+// range, with some 100 bytes for each lane.
 const maxLine = 64 << 20
 
 // readLine reads a line with its newline. Errors: errCut if the input ends before the line does, and another one if the
@@ -513,8 +514,8 @@ func (r *reader) end(l line) error {
 	return r.endRange()
 }
 
-// checkLastLine compares the last line, which no sum covers, byte by byte with what an export of the first line's version
-// writes: other bytes may decode to the same JSON.
+// checkLastLine compares the last line, which no sum covers, byte by byte with what an export of the first
+// line's version writes: other bytes may decode to the same JSON.
 func (r *reader) checkLastLine(l line, last end) error {
 	record, err := store.Encode(last)
 	if err != nil {

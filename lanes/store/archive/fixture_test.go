@@ -104,8 +104,8 @@ func (p testStore) importFrom(t *testing.T, exported string, now time.Time) erro
 	return a.Import(t.Context(), s, now, func(archive.Contents) {})
 }
 
-// fill serves ranges until the store has records of every kind, with trimmed records and names, pending events, and text
-// that is hard to encode.
+// fill serves ranges until the store has records of every kind, with trimmed records and names, pending
+// events, and text that is hard to encode.
 func (p testStore) fill(t *testing.T, ids ...uuid.UUID) {
 	t.Helper()
 	s := p.serve(t, store.Retention{Events: 20 * time.Minute, History: 20 * time.Minute, Names: 10 * time.Minute, Cap: 1000})

@@ -34,8 +34,8 @@ func fileWith(kind, record string) string {
 		`{"kind":`+string(quoted)+`,"range":"`+fuzzedRange+`","record":`+record+`}`)
 }
 
-// Whatever is in a file whose sum is right: it is refused, or its range is imported completely, with a higher epoch, and with records that
-// can be written.
+// Whatever is in a file whose sum is right: it is refused, or its range is imported completely, with a higher
+// epoch, and with records that can be written.
 func FuzzImport(f *testing.F) {
 	for _, version := range []string{"1", "2", "3", "4", "5"} {
 		file, err := os.ReadFile("testdata/version-" + version + ".jsonl")

@@ -13,8 +13,9 @@ import (
 	"rangegate/lanes/store/redis/redistest"
 )
 
-// The server dies in the middle of a flush and leaves half of it in its file (see rewrite). The store makes it rewrite the
-// file before the next write, so that no part of that flush comes into force at the next start.
+// The server dies in the middle of a flush and leaves half of it in its file (see rewrite). The store makes
+// it rewrite the file before the next write, so that no part of that flush comes into force at the next
+// start.
 func TestAServerThatDiedWhileItWroteRewritesItsFile(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)

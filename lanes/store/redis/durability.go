@@ -12,8 +12,8 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// Warnings names each setting of the server that weakens the promise of the gateway: what it acknowledged survives. It is
-// empty when there is none.
+// Warnings names each setting of the server that weakens the promise of the gateway: what it acknowledged
+// survives. It is empty when there is none.
 func (s *Store) Warnings(ctx context.Context) []string {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
@@ -184,8 +184,8 @@ func (s *Store) notifyChanged() {
 	}
 }
 
-// ServerChanged receives a value when the store has connected to a server process that is new since Open: the server was
-// restarted, or another one is the master. Its Warnings may differ. Close closes the channel.
+// ServerChanged receives a value when the store has connected to a server process that is new since Open: the
+// server was restarted, or another one is the master. Its Warnings may differ. Close closes the channel.
 func (s *Store) ServerChanged() <-chan struct{} { return s.changed }
 
 // prepareServers prepares every server before the store is used. A server that cannot be reached now is prepared by the
@@ -254,10 +254,10 @@ func (s *Store) prepareServer(ctx context.Context, id string, server goredis.Cmd
 
 // rewrite makes a server rewrite its append-only file before anything is added to it.
 //
-// A server that died while it wrote cuts the end of the file when it starts again (aof-load-truncated). Redis and Valkey
-// cut it in the wrong place when a command inside a flush is incomplete: the first half of the flush stays without its
-// end, and comes into force together with the next flush when the file is read again. A stop that never happened would so
-// free a lane later. A rewritten file holds only what is in force.
+// A server that died while it wrote cuts the end of the file when it starts again (aof-load-truncated). Redis
+// and Valkey cut it in the wrong place when a command inside a flush is incomplete: the first half of the
+// flush stays without its end, and comes into force together with the next flush when the file is read again.
+// A stop that never happened would so free a lane later. A rewritten file holds only what is in force.
 func rewrite(ctx context.Context, server goredis.Cmdable) error {
 	settings, err := server.ConfigGet(ctx, "appendonly").Result()
 	if isErrorReply(err) || (err == nil && settings["appendonly"] != "yes") {
@@ -310,8 +310,8 @@ func runID(ctx context.Context, server goredis.Cmdable) (string, error) {
 	return infoField(info, "run_id"), nil
 }
 
-// checkMaster refuses a server that is a replica, although a Sentinel may still name it as the master: it would give old
-// data.
+// checkMaster refuses a server that is a replica, although a Sentinel may still name it as the master: it
+// would give old data.
 func checkMaster(ctx context.Context, connection *goredis.Conn) error {
 	info, err := connection.Info(ctx, "replication").Result()
 	switch {

@@ -27,8 +27,8 @@ func requireWritable[T any](t *testing.T, values ...T) {
 	}
 }
 
-// Whatever somebody has written into the records on the server: a load returns what can be written again, or names the record that is
-// damaged.
+// Whatever somebody has written into the records on the server: a load returns what can be written again, or
+// names the record that is damaged.
 func FuzzRedisRecords(f *testing.F) {
 	file, err := os.ReadFile("testdata/version-5.json")
 	require.NoError(f, err)

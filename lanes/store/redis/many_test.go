@@ -88,8 +88,8 @@ func TestAnEventThatIsTwiceInAFlush(t *testing.T) {
 	require.Empty(t, r.Pending)
 }
 
-// A store that was restored from a copy may have another event under a cursor. The event that replaces it gets no second
-// order entry.
+// A store that was restored from a copy may have another event under a cursor. The event that replaces it
+// gets no second order entry.
 func TestAReplacedRecordKeepsItsOrderEntry(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -118,7 +118,8 @@ func TestAReplacedRecordKeepsItsOrderEntry(t *testing.T) {
 	require.Equal(t, batch.Events, log)
 }
 
-// A flush of many lanes, trimming included, runs as count commands as one of few: each command costs time and log space.
+// A flush of many lanes, trimming included, runs as count commands as one of few: each command costs time and
+// log space.
 func TestAFlushOfManyLanesRunsAsManyCommandsAsOneOfFew(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -173,8 +174,8 @@ func writes(t *testing.T, c *goredis.Client) (count int) {
 	return count
 }
 
-// A range with more idempotency keys than one page has: each is loaded once, without its body. A refill with all of them takes no body from
-// the store, and writes those that it has lost.
+// A range with more idempotency keys than one page has: each is loaded once, without its body. A refill with
+// all of them takes no body from the store, and writes those that it has lost.
 func TestKeysAreLoadedInPages(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)

@@ -16,8 +16,9 @@ import (
 	"rangegate/lanes/store/redis/redistest"
 )
 
-// BenchmarkMemory is what a session that has ended takes in Redis while it is retained: its record in the history with its name, three
-// delivered events, and the idempotency keys of its sale and its stop. docs/sizing.md counts with it.
+// BenchmarkMemory is what a session that has ended takes in Redis while it is retained: its record in the
+// history with its name, three delivered events, and the idempotency keys of its sale and its stop.
+// docs/sizing.md counts with it.
 func BenchmarkMemory(b *testing.B) {
 	const sessions, batch = 10_000, 100
 	for b.Loop() {

@@ -26,8 +26,8 @@ const (
 	ownersBuffer     = 1024            // changes of owners that wait to be read
 )
 
-// Nodes is what several gateways that share a server tell each other through it: who is alive, and who owns which range. Its
-// methods are safe for concurrent use, and of use until the store is closed.
+// Nodes is what several gateways that share a server tell each other through it: who is alive, and who owns
+// which range. Its methods are safe for concurrent use, and of use until the store is closed.
 //
 // Its connections are its own: a renewal waits behind no flush and behind no load.
 type Nodes struct {
@@ -46,8 +46,8 @@ func (s *Store) Nodes() *Nodes {
 // Close releases the connections.
 func (n *Nodes) Close() error { return n.client.Close() }
 
-// Renew renews the node's lease, or begins one, and returns all that are alive. The lease ends ttl later by the server's clock.
-// lease.DigestSince is as it was in an earlier answer, or zero.
+// Renew renews the node's lease, or begins one, and returns all that are alive. The lease ends ttl later by
+// the server's clock. lease.DigestSince is as it was in an earlier answer, or zero.
 func (n *Nodes) Renew(ctx context.Context, lease store.Lease, ttl time.Duration) (store.Leases, error) {
 	since := int64(0)
 	if !lease.DigestSince.IsZero() {
@@ -113,8 +113,8 @@ func (n *Nodes) lease(ctx context.Context, l store.Lease, ttl time.Duration, sin
 	return r, n.store.replyError(r)
 }
 
-// parseLease reads 'end, digest since, digest, record'. A newer version may have written the record: its fields are read as far as
-// they are known here.
+// parseLease reads 'end, digest since, digest, record'. A newer version may have written the record: its
+// fields are read as far as they are known here.
 func parseLease(text string) (l store.Lease, err error) {
 	parts := strings.SplitN(text, " ", 4)
 	if len(parts) != 4 {
@@ -200,8 +200,9 @@ func (s *Store) ownership(rangeID uuid.UUID, fields reply) (o store.Ownership, e
 	return o, nil
 }
 
-// Claim claims ranges for a node, each if its epoch and its owner are the expected ones. The claims share pipelines with flushes,
-// and wait for as many replicas. One whose outcome is unknown has an error, and may have taken effect.
+// Claim claims ranges for a node, each if its epoch and its owner are the expected ones. The claims share
+// pipelines with flushes, and wait for as many replicas. One whose outcome is unknown has an error, and may
+// have taken effect.
 func (n *Nodes) Claim(ctx context.Context, by store.Node, now time.Time, expected []store.Ownership) []store.Claimed {
 	outcomes := make([]store.Claimed, len(expected))
 	var claiming sync.WaitGroup
@@ -232,8 +233,8 @@ func (n *Nodes) claim(ctx context.Context, by store.Node, now time.Time, expecte
 	return claimed
 }
 
-// SetOwner names the owner of a range, or nobody, while the range has this epoch and this owner. changed is false where it has not,
-// and current then says what it has.
+// SetOwner names the owner of a range, or nobody, while the range has this epoch and this owner. changed is
+// false where it has not, and current then says what it has.
 func (n *Nodes) SetOwner(ctx context.Context, from store.Ownership, to store.Node) (current store.Ownership, changed bool, err error) {
 	args := []any{decimal(from.Epoch), runText(from.Owner), runText(to), to.Name, to.Address}
 	r, err := n.write(ctx, newWrite(ownerScript, from.Range, args, 0), from.Range)
@@ -267,7 +268,8 @@ func runText(n store.Node) string {
 	return n.Run.String()
 }
 
-// Announce tells the other nodes who owns these ranges now. Nothing rests on it: whoever does not hear it reads the owners later.
+// Announce tells the other nodes who owns these ranges now. Nothing rests on it: whoever does not hear it
+// reads the owners later.
 func (n *Nodes) Announce(ctx context.Context, changed []store.Ownership) error {
 	_, err := call(ctx, n.store, func(ctx context.Context) (struct{}, error) {
 		_, err := n.client.Pipelined(ctx, func(pipe goredis.Pipeliner) error {
@@ -296,8 +298,8 @@ type announcement struct {
 	Address string    `json:"address"`
 }
 
-// Watch returns what the nodes announce, until ctx ends: then the channel is closed. The connection is made anew when it breaks,
-// and what is announced meanwhile is lost.
+// Watch returns what the nodes announce, until ctx ends: then the channel is closed. The connection is made
+// anew when it breaks, and what is announced meanwhile is lost.
 func (n *Nodes) Watch(ctx context.Context) <-chan store.Ownership {
 	subscription := n.client.Subscribe(ctx, n.channel)
 	changes := make(chan store.Ownership)

@@ -138,7 +138,8 @@ func TestARangeIsClaimedAsItWasRead(t *testing.T) {
 	require.Equal(t, store.Node{}, owners[0].Owner, "a process that is the only one is no node")
 }
 
-// Of a range that lost its records an owner is gone too: the one that refills it names itself again, and nobody else has come first.
+// Of a range that lost its records an owner is gone too: the one that refills it names itself again, and
+// nobody else has come first.
 func TestAnOwnerThatTheServerHasLostNamesItselfAgain(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)

@@ -38,8 +38,8 @@ func client(t *testing.T, url string) *goredis.Client {
 	return c
 }
 
-// owner owns a range as a gateway does. Each of its flushes has a lane and an event with the cursor n, and every other one
-// has holds.
+// owner owns a range as a gateway does. Each of its flushes has a lane and an event with the cursor n, and
+// every other one has holds.
 type owner struct {
 	t       testing.TB
 	store   *redis.Store

@@ -81,9 +81,10 @@ func rangesOn(ctx context.Context, client goredis.UniversalClient) ([]uuid.UUID,
 	return slices.SortedFunc(maps.Keys(found), func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }), err
 }
 
-// Read visits every record of the range: the store.RangeMeta first, then the checkpoint, the lanes by id, the keys by
-// name, the holds, and the event log, the history and the acts of staff by cursor. It continues after a record that cannot
-// be read, and ends with the error of visit. store.ErrChanging: a gateway has written to the range meanwhile.
+// Read visits every record of the range: the store.RangeMeta first, then the checkpoint, the lanes by id, the
+// keys by name, the holds, and the event log, the history and the acts of staff by cursor. It continues after
+// a record that cannot be read, and ends with the error of visit. store.ErrChanging: a gateway has written to
+// the range meanwhile.
 func (r *Reader) Read(ctx context.Context, rangeID uuid.UUID, visit func(store.Record) error) error {
 	return (&rangeRead{Store: r.store, ctx: ctx, keys: keysOf(rangeID), visit: visit}).read()
 }
@@ -356,8 +357,8 @@ func (r *rangeRead) readLog(
 	})
 }
 
-// restoreLimit is how many records of a kind one script writes. A range may have more than fit in one command, and other
-// clients wait while a script runs.
+// restoreLimit is how many records of a kind one script writes. A range may have more than fit in one
+// command, and other clients wait while a script runs.
 const restoreLimit = 5000
 
 // keepAll trims nothing: the parts have no Now to compare with.

@@ -110,7 +110,8 @@ func TestEveryRecordThatCannotBeReadIsVisited(t *testing.T) {
 	}
 }
 
-// The commands that the package documents are enough to check, export and import; scan and rename are not needed to serve.
+// The commands that the package documents are enough to check, export and import; scan and rename are not
+// needed to serve.
 func TestAUserThatExportsAndImports(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)

@@ -82,7 +82,8 @@ func TestARepeatThatWaitsForReplicasWrites(t *testing.T) {
 	}
 }
 
-// Each node of a cluster has replicas of its own: flushes to a node whose replica hangs are not acknowledged, others are.
+// Each node of a cluster has replicas of its own: flushes to a node whose replica hangs are not acknowledged,
+// others are.
 func TestReplicasInACluster(t *testing.T) {
 	t.Parallel()
 	nodes := startCluster(t, 2)

@@ -145,8 +145,9 @@ type server struct {
 	replicas                       int // that must have a flush before it is acknowledged
 }
 
-// client makes a client with that many connections to each node, and calls prepare with each new connection before it is
-// used; prepare may be nil. The client repeats nothing by itself: that would hide whether the first try had an effect.
+// client makes a client with that many connections to each node, and calls prepare with each new connection
+// before it is used; prepare may be nil. The client repeats nothing by itself: that would hide whether the
+// first try had an effect.
 func (s server) client(
 	connections int, readTimeout time.Duration, prepare func(ctx context.Context, connection *goredis.Conn) error,
 ) goredis.UniversalClient {
@@ -206,8 +207,8 @@ type notConnectedError struct{ err error }
 func (e *notConnectedError) Error() string { return e.err.Error() }
 func (e *notConnectedError) Unwrap() error { return e.err }
 
-// masterLifetime is how long a connection is used before the Sentinels are asked again. It limits how long flushes go to
-// an old master that the gateway reaches and the Sentinels do not.
+// masterLifetime is how long a connection is used before the Sentinels are asked again. It limits how long
+// flushes go to an old master that the gateway reaches and the Sentinels do not.
 const masterLifetime = 10 * time.Second
 
 // sentinels name the master. They are asked for each new connection: after a failover the connections to the old master

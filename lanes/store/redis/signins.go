@@ -18,8 +18,8 @@ import (
 
 var _ store.SignIns = (*SignIns)(nil)
 
-// signInsKey is a hash of all gateways that share the server: the secret that signs the cookies of staff, and the sign-ins
-// that were ended before their time, each with the time from which it is of no use anyway.
+// signInsKey is a hash of all gateways that share the server: the secret that signs the cookies of staff, and
+// the sign-ins that were ended before their time, each with the time from which it is of no use anyway.
 const signInsKey = "rangegate:{sign-ins}"
 
 const secretField = "secret"
@@ -29,8 +29,8 @@ var signInsLua string
 
 var signInsScript = goredis.NewScript(signInsLua)
 
-// SignIns keeps what sign-ins of staff need in the server of a store, for every gateway that uses it. Its methods are safe
-// for concurrent use.
+// SignIns keeps what sign-ins of staff need in the server of a store, for every gateway that uses it. Its
+// methods are safe for concurrent use.
 type SignIns struct{ store *Store }
 
 // SignIns returns the sign-ins in the server. They are of use until the store is closed.
@@ -98,8 +98,8 @@ func (s *SignIns) NewSecret(ctx context.Context) error {
 	return err
 }
 
-// write runs the script, whose arguments these are, and returns the secret that is stored then. It waits for replicas like
-// a flush.
+// write runs the script, whose arguments these are, and returns the secret that is stored then. It waits for
+// replicas like a flush.
 func (s *SignIns) write(ctx context.Context, secret, newSecret string, added, removed []string) (stored string, err error) {
 	if err := s.store.begin(); err != nil {
 		return "", err

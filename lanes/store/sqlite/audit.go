@@ -17,8 +17,9 @@ import (
 // Claim compares what it reads of a range with the totals anyway.
 const auditAtOnce = 64 << 20
 
-// audit finds damage that reading a record would not: missing or older pages, missing records, entries that a lookup would
-// miss. It does not decode records: a damaged entry of a log does not keep the store from opening.
+// audit finds damage that reading a record would not: missing or older pages, missing records, entries that a
+// lookup would miss. It does not decode records: a damaged entry of a log does not keep the store from
+// opening.
 func audit(c *sqlite.Conn) error {
 	return inTransaction(c, func() error {
 		var faults []string
@@ -41,7 +42,8 @@ func audit(c *sqlite.Conn) error {
 	})
 }
 
-// auditTotals compares the tables with the totals. It skips a range whose record cannot be read: Claim returns that error.
+// auditTotals compares the tables with the totals. It skips a range whose record cannot be read: Claim
+// returns that error.
 func auditTotals(c *sqlite.Conn) error {
 	row, err := readFileRow(c)
 	if err != nil {
@@ -80,8 +82,8 @@ func auditTotals(c *sqlite.Conn) error {
 	return auditExternalIDs(c)
 }
 
-// auditInBackground begins the audit of a file that open has not audited, on a connection of its own. It ends before the
-// file is released: SQLite would otherwise take its locks for those of later connections.
+// auditInBackground begins the audit of a file that open has not audited, on a connection of its own. It ends
+// before the file is released: SQLite would otherwise take its locks for those of later connections.
 func (s *Store) auditInBackground() {
 	if s.file.opened.Size() <= auditAtOnce {
 		return
@@ -108,20 +110,20 @@ func (s *Store) auditInBackground() {
 	}()
 }
 
-// The format of the WAL is on https://www.sqlite.org/fileformat2.html#walformat: a header of 32 bytes, then frames of 24
-// bytes and a page each. A frame is valid when it has the header's salts and the right checksum, which continues that of
-// the frame before. SQLite uses the frames up to the last commit before the first invalid one, and ignores the
-// rest without an error.
+// The format of the WAL is on https://www.sqlite.org/fileformat2.html#walformat: a header of 32 bytes, then
+// frames of 24 bytes and a page each. A frame is valid when it has the header's salts and the right checksum,
+// which continues that of the frame before. SQLite uses the frames up to the last commit before the first
+// invalid one, and ignores the rest without an error.
 const (
 	walHeaderSize   = 32
 	frameHeaderSize = 24
 	walMagic        = 0x377f0682 // its last bit set: checksums are of big-endian words
 )
 
-// auditWAL finds damage that SQLite's recovery would take for the end of the WAL. A commit is on the disk before the next
-// one begins, so a crash can tear only the last one: two or more commits from an invalid frame on, with the same salts, are
-// damage. Other frames are ignored as SQLite does; a gateway that still runs notices the loss
-// (store.ErrRolledBack).
+// auditWAL finds damage that SQLite's recovery would take for the end of the WAL. A commit is on the disk
+// before the next one begins, so a crash can tear only the last one: two or more commits from an invalid
+// frame on, with the same salts, are damage. Other frames are ignored as SQLite does; a gateway that still
+// runs notices the loss (store.ErrRolledBack).
 func auditWAL(path string) (err error) {
 	f, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -159,7 +161,8 @@ func auditWAL(path string) (err error) {
 		if number == 1 && !headerValid {
 			salts = [8]byte(frame[8:16])
 		}
-		// Salts that differ in one bit are those of this WAL with a flipped bit; those of an older WAL differ in about 16.
+		// Salts that differ in one bit are those of this WAL with a flipped bit; those of an older WAL differ
+		// in about 16.
 		distance := bits.OnesCount64(binary.BigEndian.Uint64(salts[:]) ^ binary.BigEndian.Uint64(frame[8:]))
 		if broken < 0 {
 			w.sum(frame[:8])

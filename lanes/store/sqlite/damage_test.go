@@ -220,7 +220,8 @@ func TestDamageOfTheFileIsNamedOrHarmless(t *testing.T) {
 	}
 }
 
-// One bit flips, in a closed file, in a file with its WAL after a crash, or in that WAL, where SQLite itself notices none.
+// One bit flips, in a closed file, in a file with its WAL after a crash, or in that WAL, where SQLite itself
+// notices none.
 func TestFlippedBitsAreNamedOrHarmlessOrATornTail(t *testing.T) {
 	t.Parallel()
 	closed, crashed := newSample(t, false), newSample(t, true)
@@ -247,7 +248,8 @@ func TestFlippedBitsAreNamedOrHarmlessOrATornTail(t *testing.T) {
 	}
 }
 
-// A page that the disk has acknowledged and not written has its content of some transactions before, with valid records.
+// A page that the disk has acknowledged and not written has its content of some transactions before, with
+// valid records.
 func TestAPageThatWasLostIsNoticed(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "rangegate.db")
@@ -325,8 +327,9 @@ func TestMissingRecordsAreNoticed(t *testing.T) {
 	}
 }
 
-// A row vanishes while the store is open, and is written again because its lane or its event changes: the write has the whole record, so
-// that nothing is lost and the file is in order. Until then, and if it is never written again, the next start notices it.
+// A row vanishes while the store is open, and is written again because its lane or its event changes: the
+// write has the whole record, so that nothing is lost and the file is in order. Until then, and if it is
+// never written again, the next start notices it.
 func TestAVanishedRowIsWrittenAgainOrNoticed(t *testing.T) {
 	t.Parallel()
 	id := uuid.UUID{1}

@@ -11,9 +11,10 @@ import (
 	"rangegate/lanes/store"
 )
 
-// externalIDsSchema finds the ended sessions that have an external id. The first of them makes it: a file without any stays as
-// it was. Its rows have no checksum, as each follows from a record: the audit compares the index with the table, and the number of rows
-// with the range's record; a read compares a row with its record.
+// externalIDsSchema finds the ended sessions that have an external id. The first of them makes it: a file
+// without any stays as it was. Its rows have no checksum, as each follows from a record: the audit compares
+// the index with the table, and the number of rows with the range's record; a read compares a row with its
+// record.
 var externalIDsSchema = []string{
 	`CREATE TABLE external_ids (
 	range       INTEGER NOT NULL,
@@ -84,8 +85,8 @@ func (tx *transaction) trimExternalIDs(state *rangeState, position int64) error 
 	}, state.number, position)
 }
 
-// auditExternalIDs compares the number of rows of every range, each with its ended session, with that in the range's record. It skips a
-// range whose record cannot be read.
+// auditExternalIDs compares the number of rows of every range, each with its ended session, with that in the
+// range's record. It skips a range whose record cannot be read.
 func auditExternalIDs(c *sqlite.Conn) error {
 	exists, err := hasExternalIDs(c)
 	if err != nil {

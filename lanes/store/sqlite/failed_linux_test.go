@@ -184,7 +184,8 @@ func TestAFileThatIsRemovedWhileOpenIsAnError(t *testing.T) {
 	}
 }
 
-// An operator restores a backup while the gateway runs, over the file or as a new file. The store notices and is refilled.
+// An operator restores a backup while the gateway runs, over the file or as a new file. The store notices and
+// is refilled.
 func TestABackupRestoredWhileOpenIsRefilled(t *testing.T) {
 	t.Parallel()
 	for _, putBack := range []func(path string, backup []byte) error{
@@ -275,8 +276,8 @@ func TestABackupRestoredOverTheFileSurvivesTheStop(t *testing.T) {
 	}
 }
 
-// A commit with unknown outcome, the first of its generation, is in the WAL, which a long read keeps from being emptied.
-// However often that is tried, the WAL belongs to the file.
+// A commit with unknown outcome, the first of its generation, is in the WAL, which a long read keeps from
+// being emptied. However often that is tried, the WAL belongs to the file.
 func TestAnUnknownCommitStaysInTheWALDuringARead(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "rangegate.db")
@@ -408,8 +409,8 @@ func TestATornCheckpointIsRecovered(t *testing.T) {
 	}
 }
 
-// A gateway is killed before the fsync of a commit and started again; then the power fails. It tears at most one commit,
-// because the start has emptied the WAL.
+// A gateway is killed before the fsync of a commit and started again; then the power fails. It tears at most
+// one commit, because the start has emptied the WAL.
 func TestAStartEmptiesTheWAL(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "rangegate.db")

@@ -95,8 +95,8 @@ func (f *file) open() (err error) {
 var errOtherWAL = errors.New("the file is damaged, or the WAL beside it (-wal) is of another file: if this one was put back from a " +
 	"backup, remove that WAL")
 
-// readFileRowWithWAL reads the row of the table file, and checks that the WAL belongs to the file: without is the row that
-// readFileRowWithoutWAL has read, if it was ok.
+// readFileRowWithWAL reads the row of the table file, and checks that the WAL belongs to the file: without is
+// the row that readFileRowWithoutWAL has read, if it was ok.
 func readFileRowWithWAL(c *sqlite.Conn, without fileRow, ok bool) (fileRow, error) {
 	row, err := readFileRow(c)
 	if ok && !errors.Is(err, store.ErrNewer) && (err != nil || !row.follows(without)) {
@@ -164,15 +164,15 @@ func connect(path string, flags sqlite.OpenFlags) (*sqlite.Conn, error) {
 	return c, nil
 }
 
-// close releases the file. When the last connection is closed, SQLite checkpoints the WAL and removes it; where that fails,
-// or another process still reads, the WAL stays and nothing is lost.
+// close releases the file. When the last connection is closed, SQLite checkpoints the WAL and removes it;
+// where that fails, or another process still reads, the WAL stays and nothing is lost.
 func (f *file) close() error {
 	f.stopAudit()
 	return errors.Join(f.closeReaders(), f.writer.Close(), f.lock.Close())
 }
 
-// closeKeepingWAL releases the file without a checkpoint: it closes the connections for reading last, which cannot run the
-// one that SQLite makes with its last connection.
+// closeKeepingWAL releases the file without a checkpoint: it closes the connections for reading last, which
+// cannot run the one that SQLite makes with its last connection.
 func (f *file) closeKeepingWAL() error {
 	f.stopAudit()
 	var err error
@@ -336,8 +336,8 @@ func checkSize(f *os.File, head []byte) error {
 	return nil
 }
 
-// checkInPlace checks that the file still has its path and at least its size. A file that was removed would accept writes
-// that nobody finds again.
+// checkInPlace checks that the file still has its path and at least its size. A file that was removed would
+// accept writes that nobody finds again.
 func (f *file) checkInPlace() error {
 	info, err := os.Stat(f.path)
 	switch {
@@ -360,8 +360,8 @@ func (f *file) noteInfo() (err error) {
 	return err
 }
 
-// checkUnchanged checks that only this process has written to the file, which it does in checkpoints, and that the WAL is
-// the same: the next checkpoint would ruin a copy that was restored over the file.
+// checkUnchanged checks that only this process has written to the file, which it does in checkpoints, and
+// that the WAL is the same: the next checkpoint would ruin a copy that was restored over the file.
 func (f *file) checkUnchanged() error {
 	if err := f.checkInPlace(); err != nil {
 		return err
@@ -443,8 +443,8 @@ func (c checkpointResult) isComplete() bool { return c.err == nil && c.frames ==
 // errReading ends only a checkpoint that must be complete.
 var errReading = errors.New("somebody reads the file: a backup, or sqlite3")
 
-// checkpoint copies frames of the WAL to the file. PASSIVE does not wait for readers; TRUNCATE also empties the WAL, unless
-// it is being read.
+// checkpoint copies frames of the WAL to the file. PASSIVE does not wait for readers; TRUNCATE also empties
+// the WAL, unless it is being read.
 func checkpoint(c *sqlite.Conn, mode string) (result checkpointResult) {
 	result.err = query(c, "PRAGMA wal_checkpoint("+mode+")", func(row *sqlite.Stmt) error {
 		if row.ColumnInt64(0) != 0 {
@@ -475,8 +475,9 @@ func (s *Store) checkpointInBackground() {
 	}()
 }
 
-// finishCheckpoint also checkpoints the frames that were written meanwhile, so that the WAL starts over. It runs between
-// two transactions. After a failure the WAL grows until the next checkpoint, checkpointAfter rows later.
+// finishCheckpoint also checkpoints the frames that were written meanwhile, so that the WAL starts over. It
+// runs between two transactions. After a failure the WAL grows until the next checkpoint, checkpointAfter
+// rows later.
 func (s *Store) finishCheckpoint(result checkpointResult) {
 	f := s.file
 	if f == nil {

@@ -286,10 +286,11 @@ func (state *rangeState) noteEvent(cursor uint64, r row) {
 	}
 }
 
-// puts write a row of a table, or replace the one with its key. All but that of lanes have the parameters of columns. INSERT OR
-// REPLACE would delete the old row and insert the new one, and so write twice as many pages. A row that has vanished from the table
-// is written again as well: the record is whole, and the totals, which still have the old row, are right afterwards. One that is not
-// written again is damage to the next start.
+// puts write a row of a table, or replace the one with its key. All but that of lanes have the parameters of
+// columns. INSERT OR REPLACE would delete the old row and insert the new one, and so write twice as many
+// pages. A row that has vanished from the table is written again as well: the record is whole, and the
+// totals, which still have the old row, are right afterwards. One that is not written again is damage to the
+// next start.
 var puts = map[string]string{
 	"lanes":  "INSERT INTO lanes (place, lane_id, checksum, record) VALUES (?, ?, ?, ?)" + orReplace,
 	"keys":   "INSERT INTO keys (checksum, record, range, name) VALUES (?, ?, ?, ?)" + orReplace,

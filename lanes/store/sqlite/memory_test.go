@@ -103,8 +103,8 @@ func TestWhatTheWriterRemembersIsWhatTheFileHas(t *testing.T) {
 	}
 }
 
-// randomBatches flushes random batches, with transactions that fail in between, and compares the writer's memory with the
-// file after each flush.
+// randomBatches flushes random batches, with transactions that fail in between, and compares the writer's
+// memory with the file after each flush.
 func randomBatches(t *testing.T, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	path := filepath.Join(t.TempDir(), "r.db")

@@ -113,9 +113,9 @@ func rangesIn(c *sqlite.Conn) (ids []uuid.UUID, err error) {
 	return ids, err
 }
 
-// Read visits every record of the range: the store.RangeMeta first, then the checkpoint, the lanes by id, the keys by name,
-// the holds, and the event log, the history and the acts of staff by cursor. It continues after a record that cannot be
-// read, and ends with the error of visit.
+// Read visits every record of the range: the store.RangeMeta first, then the checkpoint, the lanes by id, the
+// keys by name, the holds, and the event log, the history and the acts of staff by cursor. It continues after
+// a record that cannot be read, and ends with the error of visit.
 func (r *Reader) Read(ctx context.Context, rangeID uuid.UUID, visit func(store.Record) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -210,8 +210,9 @@ func compareRecord[T any](r row, match func(T) bool) store.Record {
 	return record
 }
 
-// Backup copies the file, as it is at one instant, to a new file that only its owner may read, while a gateway may use it.
-// verify reads the copy before it gets its name. An existing file at target is os.ErrExist.
+// Backup copies the file, as it is at one instant, to a new file that only its owner may read, while a
+// gateway may use it. verify reads the copy before it gets its name. An existing file at target is
+// os.ErrExist.
 func Backup(ctx context.Context, path, target string, verify func(*Reader) error) error {
 	if err := backup(ctx, path, target, verify); err != nil {
 		return fmt.Errorf("backup of %s to %s: %w", path, target, err)
@@ -254,8 +255,8 @@ func backup(ctx context.Context, path, target string, verify func(*Reader) error
 	return errors.Join(os.Rename(fresh, target), syncFolder(filepath.Dir(target)))
 }
 
-// copyPages copies in one read transaction: writers continue, and the WAL grows meanwhile. The copy gets an id of its own,
-// so that the WAL of the original is never taken for its own.
+// copyPages copies in one read transaction: writers continue, and the WAL grows meanwhile. The copy gets an
+// id of its own, so that the WAL of the original is never taken for its own.
 func copyPages(ctx context.Context, path, copyPath string) (err error) {
 	source, closeSource, err := connectToRead(path)
 	if err != nil {

@@ -244,8 +244,8 @@ func decode[T any](r row) (T, error) {
 	return store.Decode[T]([]byte(r.record))
 }
 
-// total is the number of records and the sum of their checksums. A missing record, or an older one in its place, changes
-// it.
+// total is the number of records and the sum of their checksums. A missing record, or an older one in its
+// place, changes it.
 type total struct {
 	Count int64 `json:"count"`
 	Sum   int64 `json:"sum"`

@@ -20,10 +20,11 @@ import (
 
 var _ store.SignIns = (*SignIns)(nil)
 
-// SignIns keeps the secret that signs the cookies of staff, and which sign-ins were ended before their time, in two files
-// beside the store's: FILE.secret and FILE.signed-out. They are files of their own, so that a copy of the store has neither,
-// and so that staff can be signed out while SQLite cannot be written. Only their owner may read them. Its methods are safe
-// for concurrent use; of the processes that use them only the one that has the store open ends sign-ins.
+// SignIns keeps the secret that signs the cookies of staff, and which sign-ins were ended before their time,
+// in two files beside the store's: FILE.secret and FILE.signed-out. They are files of their own, so that a
+// copy of the store has neither, and so that staff can be signed out while SQLite cannot be written. Only
+// their owner may read them. Its methods are safe for concurrent use; of the processes that use them only the
+// one that has the store open ends sign-ins.
 type SignIns struct {
 	secretFile, signedOutFile string
 	mu                        sync.Mutex
@@ -38,8 +39,8 @@ func SignInsBeside(path string) (*SignIns, error) {
 	return &SignIns{secretFile: path + ".secret", signedOutFile: path + ".signed-out"}, nil
 }
 
-// Load implements store.SignIns. A secret that others than its owner could read is replaced by a new one: they could sign
-// cookies.
+// Load implements store.SignIns. A secret that others than its owner could read is replaced by a new one:
+// they could sign cookies.
 func (s *SignIns) Load(_ context.Context, secret [32]byte) (stored [32]byte, signedOut map[[32]byte]time.Time, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -57,8 +57,8 @@ func TestASecretThatOthersCouldReadIsReplaced(t *testing.T) {
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 }
 
-// Whatever is in the files, an error names the file and shows nothing of the secret; and the old files stand when the new
-// ones cannot be written.
+// Whatever is in the files, an error names the file and shows nothing of the secret; and the old files stand
+// when the new ones cannot be written.
 func TestDamagedSignIns(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "rangegate.db")
 	s := signInsBeside(t, path)

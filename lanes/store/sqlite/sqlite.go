@@ -1,8 +1,8 @@
 // Package sqlite stores ranges in one SQLite file. It needs no other software.
 //
-// The file is in WAL mode with synchronous=FULL. One goroutine writes (runWriter): flushes that wait at the same time, of
-// any ranges, share one transaction and so one fsync. Readers have connections of their own and see only durable data.
-// Checkpoints run in the background (file.go). The tables are in schema.go.
+// The file is in WAL mode with synchronous=FULL. One goroutine writes (runWriter): flushes that wait at the
+// same time, of any ranges, share one transaction and so one fsync. Readers have connections of their own and
+// see only durable data. Checkpoints run in the background (file.go). The tables are in schema.go.
 //
 // Damage is an error that names the file, never wrong data: each record has a checksum (schema.go), each range has the
 // number of its records and the sum of their checksums, and the file and its WAL are audited before use (audit.go).
@@ -43,9 +43,9 @@ type Store struct {
 	broken error        // why the file must be opened again before the next write
 }
 
-// Open opens the file, or makes it where there is none. A file that is locked, damaged, newer or no store is an error that
-// names it, and is not changed. Open checkpoints the WAL that a crash left. A file over auditAtOnce bytes is audited in the
-// background: see Problems.
+// Open opens the file, or makes it where there is none. A file that is locked, damaged, newer or no store is
+// an error that names it, and is not changed. Open checkpoints the WAL that a crash left. A file over
+// auditAtOnce bytes is audited in the background: see Problems.
 func Open(path string, r store.Retention) (*Store, error) {
 	path, err := resolve(path)
 	if err != nil {
@@ -74,8 +74,8 @@ func Open(path string, r store.Retention) (*Store, error) {
 // Place names the file. A backup of it has another name.
 func (s *Store) Place() string { return s.place }
 
-// Problems receives errors that no caller gets: a failed checkpoint, a WAL that does not shrink during a long read, damage
-// that the background audit found. Close closes the channel.
+// Problems receives errors that no caller gets: a failed checkpoint, a WAL that does not shrink during a long
+// read, damage that the background audit found. Close closes the channel.
 func (s *Store) Problems() <-chan error { return s.problems }
 
 // reportProblem drops the error when the channel is full.
@@ -323,8 +323,8 @@ func outcomeBeforeCommit(err error) outcome {
 	return rejected
 }
 
-// isDiskError reports whether an error of SQLite concerns the disk, and so every range. A damaged page concerns the ranges
-// that need it.
+// isDiskError reports whether an error of SQLite concerns the disk, and so every range. A damaged page
+// concerns the ranges that need it.
 func isDiskError(err error) bool {
 	switch sqlite.ErrCode(err).ToPrimary() {
 	case sqlite.ResultIOErr, sqlite.ResultFull, sqlite.ResultReadOnly, sqlite.ResultCantOpen, sqlite.ResultNotADB:
@@ -333,8 +333,8 @@ func isDiskError(err error) bool {
 	return false
 }
 
-// isSurelyNotCommitted reports whether a failed COMMIT has left nothing: the write of a frame failed, and the frame that
-// commits is the last one. After a failed fsync a crash may leave the commit in the WAL.
+// isSurelyNotCommitted reports whether a failed COMMIT has left nothing: the write of a frame failed, and the
+// frame that commits is the last one. After a failed fsync a crash may leave the commit in the WAL.
 func isSurelyNotCommitted(err error) bool {
 	code := sqlite.ErrCode(err)
 	return code.ToPrimary() == sqlite.ResultFull || code == sqlite.ResultIOErrWrite

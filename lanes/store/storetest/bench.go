@@ -1,4 +1,5 @@
-// Package storetest is the suite of tests that every store passes: the contract of store.Store, one test for each promise.
+// Package storetest is the suite of tests that every store passes: the contract of store.Store, one test for
+// each promise.
 package storetest
 
 import (

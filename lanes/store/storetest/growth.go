@@ -21,9 +21,9 @@ const (
 	monthFlushes  = 2 // each day, with many records, so that the test is short
 )
 
-// Growth flushes a month of a large range. It checks after every flush that the store has no more records than its
-// retention allows, and that its size in bytes is stable in the last third, when as many records come as are trimmed. Run
-// does not include it: some benches are too slow.
+// Growth flushes a month of a large range. It checks after every flush that the store has no more records
+// than its retention allows, and that its size in bytes is stable in the last third, when as many records
+// come as are trimmed. Run does not include it: some benches are too slow.
 func Growth(t *testing.T, bench Bench, size func() int64) {
 	s := &fixture{T: t, bench: bench, retention: store.Retention{
 		Events: 3 * day, History: 30 * day, Names: 10 * day,

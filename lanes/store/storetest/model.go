@@ -157,8 +157,9 @@ func (m *model) draw(t *rapid.T, lanePool []uuid.UUID) store.Batch {
 	return b
 }
 
-// A test run compares 15 sequences on each bench: what a script interpreter and the race detector do to more of them takes half a minute of
-// processor time each. make soak passes -rapid.checks for as many as the library would draw.
+// A test run compares 15 sequences on each bench: what a script interpreter and the race detector do to more
+// of them takes half a minute of processor time each. make soak passes -rapid.checks for as many as the
+// library would draw.
 func init() {
 	if err := flag.Set("rapid.checks", "15"); err != nil {
 		panic(err)

@@ -13,8 +13,8 @@ import (
 	"rangegate/lanes/store"
 )
 
-// Written returns the batch in the samples of a version: that version's rangegate claimed the range at opening and flushed
-// this batch, which has a value in every field of its records.
+// Written returns the batch in the samples of a version: that version's rangegate claimed the range at
+// opening and flushed this batch, which has a value in every field of its records.
 func Written(version int) store.Batch {
 	id := func(n byte) uuid.UUID { return uuid.UUID{0xa5, 15: n} }
 	began := at(time.Minute)

@@ -32,8 +32,8 @@ func (x *fixture) failOn(found []string) {
 	}
 }
 
-// waitSettled waits until the gateway shows no fault, at most 5 s: after an outage it saves what is in force one by one.
-// What is wrong after that is found by check.
+// waitSettled waits until the gateway shows no fault, at most 5 s: after an outage it saves what is in force
+// one by one. What is wrong after that is found by check.
 func (x *fixture) waitSettled() {
 	x.waitReports()
 	for limit := now() + 5*time.Second; now() < limit && len(x.look().faults) > 0; {
@@ -99,8 +99,8 @@ func (x *fixture) adopt(v *verdict) {
 	}
 }
 
-// checkAfterOutage waits until the gateway serves again and has saved what was in force meanwhile, and checks it before and after
-// the clients have sent requests again.
+// checkAfterOutage waits until the gateway serves again and has saved what was in force meanwhile, and checks
+// it before and after the clients have sent requests again.
 func (x *fixture) checkAfterOutage() {
 	x.t.Helper()
 	x.process().Ready()

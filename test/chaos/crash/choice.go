@@ -24,8 +24,8 @@ func (c *client) choose() *request {
 	return r
 }
 
-// chooseSale asks for a session when the client has none to command, or no quiet one. While it is unknown whether its last
-// sale happened it makes no other: such sessions are recognized by the client's group alone.
+// chooseSale asks for a session when the client has none to command, or no quiet one. While it is unknown
+// whether its last sale happened it makes no other: such sessions are recognized by the client's group alone.
 func (c *client) chooseSale() *request {
 	for _, r := range c.lost {
 		if r.kind == create {

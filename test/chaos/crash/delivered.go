@@ -26,9 +26,9 @@ func (a attempt) interrupted() bool {
 	return a.Outcome == "under_way" || strings.HasPrefix(a.Error, "interrupted")
 }
 
-// delivered compares the event log with what arrived: nothing twice, nothing that is not in the log, per lane and per session
-// in the order of the log, and everything that the log has as answered. The first arrivals, as many as before says, came
-// before the log was read, which has to have their attempts.
+// delivered compares the event log with what arrived: nothing twice, nothing that is not in the log, per lane
+// and per session in the order of the log, and everything that the log has as answered. The first arrivals,
+// as many as before says, came before the log was read, which has to have their attempts.
 func (v *verdict) delivered(log []event, before int, arrived []support.Arrival, contested bool) {
 	place := make(map[string]int, len(log))
 	for i, e := range log {

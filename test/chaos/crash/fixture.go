@@ -123,7 +123,8 @@ func (x *fixture) follow(ctx context.Context, gateway posClient) {
 	}
 }
 
-// waitRequests waits until the clients have made that many more requests, or a few more: however fast the machine is, so much is done.
+// waitRequests waits until the clients have made that many more requests, or a few more: however fast the
+// machine is, so much is done.
 func (x *fixture) waitRequests(fewest, most int) {
 	x.t.Helper()
 	made, last := x.made.Load(), x.made.Load()+int64(fewest+x.rng.IntN(most-fewest+1))
@@ -182,8 +183,8 @@ func wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// rounds is the number of rounds: tested in a test run, and in the soak a share of ROUNDS, which is how often the gateway is
-// killed.
+// rounds is the number of rounds: tested in a test run, and in the soak a share of ROUNDS, which is how often
+// the gateway is killed.
 func rounds(t *testing.T, tested, share int) int {
 	if soaked := number(t, "ROUNDS", 0); soaked > 0 {
 		return max(1, soaked/share)

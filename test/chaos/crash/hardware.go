@@ -10,8 +10,8 @@ import (
 	"rangegate/test/support"
 )
 
-// hardware is the lane controllers that answer over real WebSockets. They outlive every gateway, and the test knows their
-// state without asking it.
+// hardware is the lane controllers that answer over real WebSockets. They outlive every gateway, and the test
+// knows their state without asking it.
 type hardware struct {
 	controllers *support.Controllers
 	shooters    []*shooter // by lane

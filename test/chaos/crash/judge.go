@@ -120,8 +120,8 @@ type possibility struct {
 	happened bool
 }
 
-// possibilities are all possible states of the session at that instant: the request whose answer was lost has happened as a whole or
-// not at all, and after that its time may have run out.
+// possibilities are all possible states of the session at that instant: the request whose answer was lost has
+// happened as a whole or not at all, and after that its time may have run out.
 func possibilities(s session, lost *request, at span) (all []possibility) {
 	var before []possibility
 	if lost == nil || !lost.inForce {

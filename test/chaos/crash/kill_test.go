@@ -67,8 +67,8 @@ func killRange(t *testing.T, store string, rounds int, all *counters) {
 	all.merge(&x.counters)
 }
 
-// The store is killed and comes back while the gateway runs. Everything acknowledged is there afterwards, and so is what was
-// answered not_saved.
+// The store is killed and comes back while the gateway runs. Everything acknowledged is there afterwards, and
+// so is what was answered not_saved.
 func TestKillRedisUnderTheGateway(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -109,8 +109,8 @@ func TestKillRedisAndTheGateway(t *testing.T) {
 	x.finish()
 }
 
-// The store dies while it writes a stop that gets no answer. The session goes on, also after the next kill, when the store
-// reads the rest of that transaction again.
+// The store dies while it writes a stop that gets no answer. The session goes on, also after the next kill,
+// when the store reads the rest of that transaction again.
 func TestKillRedisWhileItWrites(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -141,8 +141,8 @@ func TestKillRedisWhileItWrites(t *testing.T) {
 	x.check()
 }
 
-// The kill comes after a random number of the clients' requests between these, in the midst of others. What is broken for a while is so
-// for a random time.
+// The kill comes after a random number of the clients' requests between these, in the midst of others. What
+// is broken for a while is so for a random time.
 const (
 	fewest  = 200
 	most    = 1200

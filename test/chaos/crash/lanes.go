@@ -15,8 +15,8 @@ const (
 	converges    = 20 * time.Second       // for a lane to converge: the longest back-off and a connect
 )
 
-// reported compares what happened on the lanes with the event log, which has all of it, once, in its order, with its session
-// and at its instant.
+// reported compares what happened on the lanes with the event log, which has all of it, once, in its order,
+// with its session and at its instant.
 func (v *verdict) reported(h *hardware, p *shownState) {
 	compared, slow := 0, 0
 	for _, s := range h.shooters {
@@ -57,8 +57,8 @@ func (r report) agrees(e event) (off time.Duration, err error) {
 	return off, nil
 }
 
-// converge waits until every controller has the state that the gateway shows of its lane, and returns what still differs after
-// the time that a link which has just gone down may take.
+// converge waits until every controller has the state that the gateway shows of its lane, and returns what
+// still differs after the time that a link which has just gone down may take.
 func (x *fixture) converge() (faults []string) {
 	for limit := now() + converges; ; wait(x.t.Context(), 20*time.Millisecond) {
 		if faults = x.laneDifferences(); len(faults) == 0 || now() > limit {

@@ -32,8 +32,8 @@ func (t *ownership) ended() (lost bool, late int) {
 	return t.lostAt > 0, t.late
 }
 
-// check checks an answer. A gateway acknowledges no request that was made after the next one was ready, and after it has
-// answered not_owner once it answers nothing else.
+// check checks an answer. A gateway acknowledges no request that was made after the next one was ready, and
+// after it has answered not_owner once it answers nothing else.
 func (t *ownership) check(sent time.Duration, method, path string, answer support.Answer) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

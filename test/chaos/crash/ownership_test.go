@@ -14,9 +14,9 @@ import (
 	"rangegate/test/support"
 )
 
-// A second gateway is started on the range and the store of one that has its hands full. The first one lets go: all that
-// it acknowledged is there at the second, and whatever it is asked from then on it refuses and changes nothing by. Then
-// the second is succeeded in its turn.
+// A second gateway is started on the range and the store of one that has its hands full. The first one lets
+// go: all that it acknowledged is there at the second, and whatever it is asked from then on it refuses and
+// changes nothing by. Then the second is succeeded in its turn.
 func TestASecondGatewayTakesTheRange(t *testing.T) {
 	t.Parallel()
 	x := newFixture(t, support.Redis(redistest.Start(t).URL()))
@@ -68,8 +68,8 @@ func (x *fixture) commanded() (ids []string) {
 	return ids
 }
 
-// requestEverything makes every request to a gateway that has lost the range, as clients do that do not know. Its ownership
-// checks that it refuses them all, and the next check that nothing has changed.
+// requestEverything makes every request to a gateway that has lost the range, as clients do that do not know.
+// Its ownership checks that it refuses them all, and the next check that nothing has changed.
 func requestEverything(ctx context.Context, gateway posClient, sessions []string) {
 	var work sync.WaitGroup
 	defer work.Wait()

@@ -1,7 +1,8 @@
-// Package crash kills the real gateway at random instants while many clients use it, starts it again on what it left,
-// and compares what it shows with what everything around it has recorded: the clients, the lanes' controllers, which answer
-// over real WebSockets, and the receiver of the webhook (DESIGN.md, laws 1 to 5). It does the same when the store is killed,
-// hangs or has a bad network, and when a second gateway takes the range.
+// Package crash kills the real gateway at random instants while many clients use it, starts it again on what
+// it left, and compares what it shows with what everything around it has recorded: the clients, the lanes'
+// controllers, which answer over real WebSockets, and the receiver of the webhook (DESIGN.md, laws 1 to 5).
+// It does the same when the store is killed, hangs or has a bad network, and when a second gateway takes the
+// range.
 //
 //	kill_test.go       the gateway is killed, the store is    outage_test.go  the store is there, and hard to reach
 //	ownership_test.go  a second gateway on the range          ownership.go    whose the range is, by the answers

@@ -2,8 +2,8 @@ package crash
 
 import "encoding/json"
 
-// repeat sends requests again, as a client does after a restart: those that were never answered, if they have a key, and the
-// last one with a key that was answered. What has happened does not happen a second time.
+// repeat sends requests again, as a client does after a restart: those that were never answered, if they have
+// a key, and the last one with a key that was answered. What has happened does not happen a second time.
 func (c *client) repeat(gateway posClient) {
 	if c.kept != nil {
 		c.repeatKept(gateway)

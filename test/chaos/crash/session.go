@@ -21,8 +21,8 @@ type fact struct {
 	at         span
 }
 
-// session is what a client knows of a session that it sold, from its own requests and their answers. It is a value: after
-// returns its state after a request, also after one of which it is unknown whether it happened.
+// session is what a client knows of a session that it sold, from its own requests and their answers. It is a
+// value: after returns its state after a request, also after one of which it is unknown whether it happened.
 type session struct {
 	id, lane, group, customer string
 	minutes                   int

@@ -70,8 +70,8 @@ func (s session) recorded(v endedView) (session, error) {
 	return s, nil
 }
 
-// sameSale compares what does not change with time. created_at and began_at may differ by the tolerance when they are first
-// shown, and never change after that.
+// sameSale compares what does not change with time. created_at and began_at may differ by the tolerance when
+// they are first shown, and never change after that.
 func (s session) sameSale(v sessionView) (session, error) {
 	if v.Lane != s.lane || v.Group != s.group || v.Duration != s.minutes {
 		return s, fmt.Errorf("is %s, and should be %d minutes on %s", show(v), s.minutes, s.lane)
@@ -123,9 +123,9 @@ func show(view any) string {
 	return string(text)
 }
 
-// logged compares the session's events with the log. It checks more than the promise (created first, started at most once,
-// stopped once if it has ended and never before): every change has its event, in the order of the changes, on the lane of
-// that moment and at its instant, and there are no others.
+// logged compares the session's events with the log. It checks more than the promise (created first, started
+// at most once, stopped once if it has ended and never before): every change has its event, in the order of
+// the changes, on the lane of that moment and at its instant, and there are no others.
 func (s *session) logged(events []event) error {
 	var should, are []string
 	for _, f := range s.facts {

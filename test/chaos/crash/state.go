@@ -70,7 +70,8 @@ func readAll(from posClient) (*shownState, error) {
 	return p, err
 }
 
-// oneStateEach checks that a session is active or has ended. One that expires while the state is read may be both, once.
+// oneStateEach checks that a session is active or has ended. One that expires while the state is read may be
+// both, once.
 func (p *shownState) oneStateEach() error {
 	for id, view := range p.active {
 		if _, inHistory := p.history[id]; inHistory {

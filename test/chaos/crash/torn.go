@@ -17,7 +17,8 @@ import (
 // appends to them: the next EXEC, at the start after that, executes the half transaction as well. A power cut
 // easily leaves such a file, kill -9 about once in two hundred kills.
 
-// cutTransaction cuts the server's file off, in the command behind the first one of its last transaction. The server is down.
+// cutTransaction cuts the server's file off, in the command behind the first one of its last transaction. The
+// server is down.
 func cutTransaction(t *testing.T, directory string) {
 	files, err := filepath.Glob(filepath.Join(directory, "appendonlydir", "*.incr.aof"))
 	require.NoError(t, err)

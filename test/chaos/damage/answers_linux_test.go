@@ -21,8 +21,8 @@ const (
 	memory   = 512     // MiB for the gateway's data
 )
 
-// A range has as many idempotency keys as it keeps, each with an answer that has all the metadata there may be: the gateway starts on a
-// machine of little memory, and answers a repeat to the byte.
+// A range has as many idempotency keys as it keeps, each with an answer that has all the metadata there may
+// be: the gateway starts on a machine of little memory, and answers a repeat to the byte.
 func TestAStartWithTheMostAnswersThatAreKept(t *testing.T) {
 	t.Parallel()
 	path := newPath(t)

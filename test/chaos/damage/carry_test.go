@@ -105,7 +105,8 @@ func TestADamagedRecordIsToldAndNotCarriedOver(t *testing.T) {
 	unchanged(t, path, damaged)
 }
 
-// A backup is taken while the gateway serves. The disk is lost, and the gateway serves from the backup what was there then.
+// A backup is taken while the gateway serves. The disk is lost, and the gateway serves from the backup what
+// was there then.
 func TestABackupIsServedFrom(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

@@ -12,7 +12,8 @@ import (
 	"rangegate/test/support"
 )
 
-// limitFiles bounds the size of the gateway's files from now on: the kernel refuses what is beyond, as a full disk does.
+// limitFiles bounds the size of the gateway's files from now on: the kernel refuses what is beyond, as a full
+// disk does.
 func (g gateway) limitFiles(t *testing.T, bytes uint64) {
 	t.Helper()
 	limit := unix.Rlimit{Cur: bytes, Max: unix.RLIM_INFINITY}
@@ -68,8 +69,8 @@ func TestADiskWithoutAnyRoom(t *testing.T) {
 	require.Equal(t, left, g.Sessions()[pauses].Left)
 }
 
-// The file cannot grow any more: some things still fit, others do not. What was acknowledged is there in the end, and so
-// is what was answered as not saved; what was refused never happened.
+// The file cannot grow any more: some things still fit, others do not. What was acknowledged is there in the
+// end, and so is what was answered as not saved; what was refused never happened.
 func TestADiskWithoutRoomToGrow(t *testing.T) {
 	t.Parallel()
 	path := newPath(t)

@@ -80,8 +80,9 @@ func (c posClient) sessions() map[string]string {
 	return byLane
 }
 
-// startClients has all clients work until they have made that many events in all their lives, or the gateway is gone. The work is counted, so
-// that a fast machine makes no more of it. wait returns when all clients have stopped.
+// startClients has all clients work until they have made that many events in all their lives, or the gateway
+// is gone. The work is counted, so that a fast machine makes no more of it. wait returns when all clients
+// have stopped.
 func startClients(pos support.POS, made *atomic.Int64, enough int64) (wait func()) {
 	var working sync.WaitGroup
 	for i := range clientCount {

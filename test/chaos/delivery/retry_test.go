@@ -12,8 +12,9 @@ import (
 	"rangegate/test/support"
 )
 
-// The receiver is down, and says that it wants to be tried again after a second; the gateway is killed meanwhile, twice. Afterwards every event
-// has arrived, in order per lane but for those that are marked as late, and more than once only where a kill came between.
+// The receiver is down, and says that it wants to be tried again after a second; the gateway is killed
+// meanwhile, twice. Afterwards every event has arrived, in order per lane but for those that are marked as
+// late, and more than once only where a kill came between.
 func TestRetriesAreMadeWhateverHappens(t *testing.T) {
 	const each, kills = 400, 2
 	receiver := support.NewReceiver(t)
@@ -39,8 +40,9 @@ func TestRetriesAreMadeWhateverHappens(t *testing.T) {
 	judgeRetried(t, log, receiver.Arrived(), (kills+1)*slots)
 }
 
-// More events wait than the webhook's queue takes. The oldest are dropped from it and, as the operator asked for retries, sent later: the
-// receiver has every event in the end, once, and in order but for those that are marked as late.
+// More events wait than the webhook's queue takes. The oldest are dropped from it and, as the operator asked
+// for retries, sent later: the receiver has every event in the end, once, and in order but for those that are
+// marked as late.
 func TestWhatTheQueueDropsIsSentLaterWhereThereAreRetries(t *testing.T) {
 	const queue, enough = 50, 600
 	receiver := support.NewReceiver(t)
@@ -97,7 +99,8 @@ func refuseForASecond(_ support.Arrival, w http.ResponseWriter, _ *http.Request)
 	w.WriteHeader(http.StatusServiceUnavailable)
 }
 
-// judgeRetried compares the log with what arrived. A kill may have cut off so many attempts in all that the receiver had taken.
+// judgeRetried compares the log with what arrived. A kill may have cut off so many attempts in all that the
+// receiver had taken.
 func judgeRetried(t testing.TB, log []support.Event, arrived []support.Arrival, interrupted int) {
 	place := map[string]int{} // webhook-id → place in the log
 	for i, event := range log {

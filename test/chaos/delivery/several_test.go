@@ -12,8 +12,9 @@ import (
 	"rangegate/test/support"
 )
 
-// Three webhooks of a range: the POS is slow and refuses some, the bookkeeping is down and has what it missed sent again, and one hangs for
-// ever. The gateway is killed meanwhile, twice. The first two have everything as if each were alone, and each event is in the log once.
+// Three webhooks of a range: the POS is slow and refuses some, the bookkeeping is down and has what it missed
+// sent again, and one hangs for ever. The gateway is killed meanwhile, twice. The first two have everything
+// as if each were alone, and each event is in the log once.
 func TestSeveralWebhooksAreServedAsIfEachWereAlone(t *testing.T) {
 	const each, kills = 400, 2
 	pos, books, hanging := support.NewReceiver(t), support.NewReceiver(t), support.NewReceiver(t)

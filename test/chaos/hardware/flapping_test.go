@@ -63,8 +63,8 @@ func flap(lane *lanesim.Controller, chance *rand.Rand, done <-chan struct{}) {
 	}
 }
 
-// memory is what the gateway keeps at this moment: its goroutines, and the objects on its heap in bytes. Pings come and go,
-// and so does what a scrape leaves behind: the least of it counts.
+// memory is what the gateway keeps at this moment: its goroutines, and the objects on its heap in bytes.
+// Pings come and go, and so does what a scrape leaves behind: the least of it counts.
 func (o operator) memory() (goroutines, heap float64) {
 	o.t.Helper()
 	http.DefaultClient.CloseIdleConnections() // the gateway has a goroutine for each

@@ -54,8 +54,8 @@ func (s *shooter) shoot(enough int64) {
 	}
 }
 
-// disturb has one fault after the other on a lane, until it is done or the connection was broken often enough; then it ends
-// every fault. It counts them.
+// disturb has one fault after the other on a lane, until it is done or the connection was broken often
+// enough; then it ends every fault. It counts them.
 func disturb(lane *lanesim.Controller, chance *rand.Rand, disorderly bool, done <-chan struct{}, counted *sync.Map) {
 	count := func(what string, times int) {
 		n, _ := counted.LoadOrStore(what, new(atomic.Int64))

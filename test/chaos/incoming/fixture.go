@@ -1,5 +1,5 @@
-// Package incoming has controllers that dial the running binary: over a restart, a reload and a second controller, through
-// proxies, and a thousand at a time.
+// Package incoming has controllers that dial the running binary: over a restart, a reload and a second
+// controller, through proxies, and a thousand at a time.
 package incoming
 
 import (
@@ -11,7 +11,8 @@ import (
 	"rangegate/test/support"
 )
 
-// configure is a gateway with those lanes, and an address that controllers dial, on a port of its own, which outlives the process.
+// configure is a gateway with those lanes, and an address that controllers dial, on a port of its own, which
+// outlives the process.
 func configure(t testing.TB, lanes []string, settings ...string) (config support.Config, dialled string) {
 	address := freeAddress(t)
 	config = support.NewConfig(t, lanes, settings...)

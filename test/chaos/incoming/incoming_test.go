@@ -77,8 +77,8 @@ func TestAReloadChangesWhoDials(t *testing.T) {
 	require.Contains(t, answer.Body, "controllers.address")
 }
 
-// A controller that starts anew replaces its own older connection. A second one with the lane's key is refused while the first
-// answers, and both addresses are told.
+// A controller that starts anew replaces its own older connection. A second one with the lane's key is
+// refused while the first answers, and both addresses are told.
 func TestASecondControllerOfALane(t *testing.T) {
 	config, dialled := configure(t, support.IncomingLanes(1, 1))
 	g := config.Serve(t)

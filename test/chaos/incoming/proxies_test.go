@@ -55,8 +55,8 @@ func documented(t testing.TB, heading string) string {
 	return string(found[1])
 }
 
-// Controllers dial through the proxies that docs/operators.md describes. The gateway learns their addresses, and a link outlives
-// what a proxy takes for silence.
+// Controllers dial through the proxies that docs/operators.md describes. The gateway learns their addresses,
+// and a link outlives what a proxy takes for silence.
 func TestControllersDialThroughAProxy(t *testing.T) {
 	for _, p := range proxies {
 		t.Run(p.heading, func(t *testing.T) {
@@ -103,7 +103,8 @@ func TestControllersDialThroughAProxy(t *testing.T) {
 			require.False(t, hardware.Controller(1).Shown().Open)
 			g.HoldRange(false)
 			hardware.WaitOpen(1, session)
-			// A gateway that is started anew is dialled again, and a hardware fault of the network is noticed on both sides.
+			// A gateway that is started anew is dialled again, and a hardware fault of the network is noticed
+			// on both sides.
 			hardware.Controller(2).Drop()
 			waitLinked(t, g, 3)
 			g.POS().Command(session, "/stop")

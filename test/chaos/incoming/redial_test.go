@@ -11,8 +11,9 @@ import (
 	"rangegate/test/support"
 )
 
-// A thousand controllers whose gateway is started anew, and lets in 100 a second: all are linked again, each session runs on with
-// its time, and sales go on meanwhile. (rangebench links/redial has 10,000, and the time that they take.)
+// A thousand controllers whose gateway is started anew, and lets in 100 a second: all are linked again, each
+// session runs on with its time, and sales go on meanwhile. (rangebench links/redial has 10,000, and the time
+// that they take.)
 func TestAThousandControllersDialAgainAfterARestart(t *testing.T) {
 	const controllers, free = 1000, 1001 // one lane is simulated, and sold meanwhile
 	config, dialled := configure(t, append(support.IncomingLanes(1, controllers), support.Lane(free)))

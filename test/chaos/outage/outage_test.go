@@ -81,8 +81,9 @@ func TestTheStoreTakesNothing(t *testing.T) {
 	}
 }
 
-// Redis freezes while minutes are being added. What closes is in force on the controller at once, and the controller is shown nothing
-// that is not saved: neither the added minutes, nor, after a ceasefire, a state that is not held.
+// Redis freezes while minutes are being added. What closes is in force on the controller at once, and the
+// controller is shown nothing that is not saved: neither the added minutes, nor, after a ceasefire, a state
+// that is not held.
 func TestAFrozenStoreShowsControllersOnlyWhatCloses(t *testing.T) {
 	redis, controllers := redistest.Start(t), support.NewControllers(t, 0, 0)
 	config := support.NewConfig(t, controllers.Lanes())

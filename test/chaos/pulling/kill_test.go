@@ -68,7 +68,8 @@ func (r *readerProcess) written() []string {
 	return strings.Fields(string(text[:strings.LastIndexByte(string(text), '\n')+1]))
 }
 
-// sellers make events, whatever the gateway answers, and no more than they may: on a fast machine the readers would never catch up.
+// sellers make events, whatever the gateway answers, and no more than they may: on a fast machine the readers
+// would never catch up.
 type sellers struct {
 	made, allowed atomic.Int64 // events
 	stopped       atomic.Bool
@@ -116,8 +117,9 @@ func stopAll(pos support.POS, lane int) (ended int) {
 	return ended
 }
 
-// A reader that goes on behind the last cursor that it has written down has every event once, and in the order of the log: by long polls
-// and by a stream, on both stores, with a webhook beside it whose attempts change the records, however often reader and gateway are killed.
+// A reader that goes on behind the last cursor that it has written down has every event once, and in the
+// order of the log: by long polls and by a stream, on both stores, with a webhook beside it whose attempts
+// change the records, however often reader and gateway are killed.
 func TestReadersThatAreKilledMissNothingAndSeeNothingTwice(t *testing.T) {
 	for _, s := range []struct {
 		name  string

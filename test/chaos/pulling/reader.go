@@ -1,5 +1,5 @@
-// Package pulling has programs that read events by their cursor, as a till without an address does. They are killed, and so is the
-// gateway: what they have written down in the end is what happened, each event once.
+// Package pulling has programs that read events by their cursor, as a till without an address does. They are
+// killed, and so is the gateway: what they have written down in the end is what happened, each event once.
 package pulling
 
 import (
@@ -17,7 +17,8 @@ import (
 	"rangegate/test/support"
 )
 
-// readerVariable of the environment makes the test's own binary a reader: the address of the API, how it reads, and its file.
+// readerVariable of the environment makes the test's own binary a reader: the address of the API, how it
+// reads, and its file.
 const readerVariable = "PULLING_READER"
 
 // event is the part of an event that a reader writes down.
@@ -26,8 +27,8 @@ type event struct {
 	ID     string `json:"id"`
 }
 
-// reader writes down every event, one a line. The line is what it does about the event and its cursor at once, so that it may be killed at
-// any instant.
+// reader writes down every event, one a line. The line is what it does about the event and its cursor at
+// once, so that it may be killed at any instant.
 type reader struct {
 	client support.Client
 	file   *os.File

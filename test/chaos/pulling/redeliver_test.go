@@ -33,8 +33,8 @@ func attempts(t testing.TB, pos support.POS, cursor string) (outcomes []string) 
 	return outcomes
 }
 
-// A receiver that was down gets everything again, although the gateway is killed while it sends: in the order of the log per lane. Only what was
-// under way at a kill comes twice.
+// A receiver that was down gets everything again, although the gateway is killed while it sends: in the order
+// of the log per lane. Only what was under way at a kill comes twice.
 func TestARedeliveryThatIsKilledGoesOn(t *testing.T) {
 	for _, s := range []struct {
 		name  string

@@ -22,7 +22,8 @@ var ports atomic.Int64
 
 func init() { ports.Store(10_000 + rand.Int64N(10_000)) }
 
-// freeAddress is one that a gateway can come back to: below those that connections are given, so that none of them takes it meanwhile.
+// freeAddress is one that a gateway can come back to: below those that connections are given, so that none of
+// them takes it meanwhile.
 func freeAddress(t testing.TB) string {
 	for range 2_000 {
 		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", ports.Add(1)))
@@ -47,7 +48,8 @@ func openStream(t testing.TB, gateway *support.Gateway, path string) (status int
 	return response.StatusCode, response.Body
 }
 
-// A gateway that stops answers those that wait and ends the streams, and takes no longer than the requests that are carried out.
+// A gateway that stops answers those that wait and ends the streams, and takes no longer than the requests
+// that are carried out.
 func TestReadersEndWithTheGateway(t *testing.T) {
 	gateway := support.NewConfig(t, support.Lanes(1, 1)).Serve(t)
 	pos := gateway.POS()
@@ -71,7 +73,8 @@ func TestReadersEndWithTheGateway(t *testing.T) {
 	require.NotContains(t, gateway.Log(), `"level":"error"`)
 }
 
-// The limit is one range's, of polls and streams together. Those who leave make room, and those who need not wait are never refused.
+// The limit is one range's, of polls and streams together. Those who leave make room, and those who need not
+// wait are never refused.
 func TestOneMoreThanMayWait(t *testing.T) {
 	const limit = 100
 	gateway := support.NewConfig(t, support.Lanes(1, 1)).Serve(t)
@@ -97,7 +100,8 @@ func TestOneMoreThanMayWait(t *testing.T) {
 	pos.Expect(200, "GET", "/events?after=3&wait=1", "")
 }
 
-// A token that the configuration no longer has reads nothing more: every stream ends with a reload, and who has a token connects again.
+// A token that the configuration no longer has reads nothing more: every stream ends with a reload, and who
+// has a token connects again.
 func TestAReloadEndsStreams(t *testing.T) {
 	config := support.NewConfig(t, support.Lanes(1, 1))
 	gateway := config.Serve(t)

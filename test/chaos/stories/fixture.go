@@ -120,7 +120,8 @@ func measure(do func()) moment {
 	return moment{after, time.Now()}
 }
 
-// rounding is how much a time may differ because it, and the instant that it counts from, are rounded to the millisecond.
+// rounding is how much a time may differ because it, and the instant that it counts from, are rounded to the
+// millisecond.
 const rounding = 2 * time.Millisecond
 
 // requireBetween compares a length of time with what lay between two moments.

@@ -45,8 +45,9 @@ func TestAnEndReportedLateLosesItsTotals(t *testing.T) {
 	f.receiver.WaitEvents(session, "sessionCreated", "sessionStarted", "sessionPaused", "sessionResumed", "sessionStopped", "carrierHit")
 }
 
-// Of a session only the stop arrived: at the receiver, which had been away before, or at the gateway, which heard of the
-// customer's entry when the session was over. The session had no beginning then, and its totals were nonsense.
+// Of a session only the stop arrived: at the receiver, which had been away before, or at the gateway, which
+// heard of the customer's entry when the session was over. The session had no beginning then, and its totals
+// were nonsense.
 func TestOnlyTheStopArrives(t *testing.T) {
 	t.Run("at the receiver", func(t *testing.T) {
 		f := newFixture(t, 1)
@@ -89,8 +90,8 @@ func TestOnlyTheStopArrives(t *testing.T) {
 	})
 }
 
-// A device sent again what it had reported long ago, and the gateway believed it: a session that was over ran again, the
-// next one began before its customer was there, a fault came back that was mended.
+// A device sent again what it had reported long ago, and the gateway believed it: a session that was over ran
+// again, the next one began before its customer was there, a fault came back that was mended.
 func TestOldDeviceReportsRegressTheState(t *testing.T) {
 	lane := newDevice(t, 0)
 	f := newFixtureOf(t, []string{lane.link()})

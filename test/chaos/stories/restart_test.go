@@ -137,7 +137,8 @@ func TestTheStartIsResentOnReconnectAndResetsTheTime(t *testing.T) {
 		read := measure(func() { now = pos.left(session) })
 		require.LessOrEqual(t, now, kept)
 		requireBetween(t, left-now, first, read, "its time goes on")
-		// The lane counts from when it heard: later than the gateway by the way there. Begun anew it would have all the time since then.
+		// The lane counts from when it heard: later than the gateway by the way there. Begun anew it would
+		// have all the time since then.
 		require.Less(t, f.Controller(0).Shown().Remaining, 30*time.Minute-time.Since(since), "on the lane too")
 		require.Equal(t, began, pos.Session(session).Began)
 	}

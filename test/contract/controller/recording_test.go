@@ -101,7 +101,8 @@ func kinds(t testing.TB, messages []message) map[string]int {
 	return counted
 }
 
-// broken has ajv validate the messages against the schema that the gateway serves, and returns what it says of those that break it.
+// broken has ajv validate the messages against the schema that the gateway serves, and returns what it says
+// of those that break it.
 func broken(t testing.TB, gateway *support.Gateway, messages []message) (faults []string) {
 	t.Helper()
 	if _, err := os.Stat("node_modules/ajv"); err != nil {

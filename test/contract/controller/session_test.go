@@ -12,7 +12,8 @@ import (
 
 func TestMain(m *testing.M) { support.Run(m) }
 
-// A whole session, with everything that a controller does and is told. All that is said keeps the schema that the gateway serves.
+// A whole session, with everything that a controller does and is told. All that is said keeps the schema that
+// the gateway serves.
 func TestAWholeSession(t *testing.T) {
 	lane := start(t)
 	conversation := record(t, fmt.Sprintf("ws://127.0.0.1:%d/lane", lane.port))

@@ -11,8 +11,9 @@ import (
 	"rangegate/test/support"
 )
 
-// What a POS gives a session to know it by comes back with the session, its events and its end, to the byte, across kill -9 and in both
-// stores. A session that was given nothing has none of the keys, the webhook none at all, and the log none of the values.
+// What a POS gives a session to know it by comes back with the session, its events and its end, to the byte,
+// across kill -9 and in both stores. A session that was given nothing has none of the keys, the webhook none
+// at all, and the log none of the values.
 func TestWhatAPOSKnowsASessionBy(t *testing.T) {
 	for name, store := range map[string]string{"sqlite": support.NewSQLite(t), "redis": support.Redis(redistest.Start(t).URL())} {
 		t.Run(name, func(t *testing.T) {

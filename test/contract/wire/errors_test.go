@@ -144,7 +144,8 @@ func TestTraceIDs(t *testing.T) {
 	require.NotEqual(t, strings.Repeat("0", 32), other.Header.Get("trace-id"))
 }
 
-// Where the range says so, the POS waits until the lane is clear after the time of a session; a stop leaves nothing to be cleared.
+// Where the range says so, the POS waits until the lane is clear after the time of a session; a stop leaves
+// nothing to be cleared.
 func TestALaneIsSoldOnceItIsClear(t *testing.T) {
 	pos := support.NewConfig(t, support.Lanes(1, 1), "sell_before_clear: false", "clear_after: 1h").Serve(t).POS()
 	pos.Expect(204, "POST", "/sessions/"+pos.Sell(1, 30, "")+"/stop", "")

@@ -9,8 +9,8 @@ import (
 	"rangegate/test/support"
 )
 
-// A range may have tokens as texts beside tokens with a name and a scope. Of these one that reads is refused everything else, with a code
-// of its own; the name of one that sells is in the log, also after a kill.
+// A range may have tokens as texts beside tokens with a name and a scope. Of these one that reads is refused
+// everything else, with a code of its own; the name of one that sells is in the log, also after a kill.
 func TestTokensWithANameAndAScope(t *testing.T) {
 	const reading, selling = "22222222-2222-4222-8222-22222222222a", "22222222-2222-4222-8222-22222222222b"
 	config := newConfig(support.NewSQLite(t))

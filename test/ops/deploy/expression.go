@@ -1,5 +1,5 @@
-// Package deploy holds what is in deploy/ to the program: the dashboard and the alert rules name metrics that it has, and
-// every alert says to its operator what to do.
+// Package deploy holds what is in deploy/ to the program: the dashboard and the alert rules name metrics that
+// it has, and every alert says to its operator what to do.
 //
 //	expression.go      which metrics and labels a PromQL expression names
 //	rules.go           the alert rules and their tests, read

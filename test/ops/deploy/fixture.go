@@ -15,8 +15,9 @@ import (
 	"rangegate/test/support"
 )
 
-// evening is what a gateway shows while a bit of everything goes on: TLS, a session, a hold that not every lane has
-// confirmed, a webhook that hangs, a report that comes twice. Besides, the document of the API, which has the codes of all errors.
+// evening is what a gateway shows while a bit of everything goes on: TLS, a session, a hold that not every
+// lane has confirmed, a webhook that hangs, a report that comes twice. Besides, the document of the API,
+// which has the codes of all errors.
 func evening(t testing.TB) (metrics support.Metrics, document string) {
 	receiver := support.NewReceiver(t)
 	receiver.Respond(support.Hang)

@@ -59,7 +59,8 @@ func (g *inventory) check(where, text string) (labels []string, found bool) {
 	return labels, found
 }
 
-// checkMatcher looks for the label, and for its values: each was seen, or is mentioned by the metric's help or the errors.
+// checkMatcher looks for the label, and for its values: each was seen, or is mentioned by the metric's help
+// or the errors.
 func (g *inventory) checkMatcher(where, metric string, shown *family, m matcher) {
 	if slices.Contains(prometheusLabels, m.label) {
 		return

@@ -22,8 +22,9 @@ var (
 	increases     = regexp.MustCompile(`increase\(([^[]+)\[`)
 )
 
-// What the dashboard, the rules and their tests name, the program has: the metrics, their labels, and the values that are
-// asked for. A metric that is misspelt shows nothing and alerts of nothing, which looks like a good evening.
+// What the dashboard, the rules and their tests name, the program has: the metrics, their labels, and the
+// values that are asked for. A metric that is misspelt shows nothing and alerts of nothing, which looks like
+// a good evening.
 func TestWhatIsNamedIsThere(t *testing.T) {
 	metrics, codes := evening(t)
 	addMissing(metrics, node(t).Metrics())
@@ -60,7 +61,8 @@ func TestWhatIsNamedIsThere(t *testing.T) {
 	for _, query := range pageQueries(t, runbook) {
 		program.check(runbook, query)
 	}
-	// What the tests of the rules make up has the labels that the program's has, so that an alert that fires there fires here.
+	// What the tests of the rules make up has the labels that the program's has, so that an alert that fires
+	// there fires here.
 	for _, trial := range ruleTests(t).Tests {
 		for _, input := range trial.InputSeries {
 			made := parse(input.Series).selected[0]
@@ -83,8 +85,8 @@ func TestWhatIsNamedIsThere(t *testing.T) {
 	require.Empty(t, all, strings.Join(all, "\n"))
 }
 
-// A counter that an alert waits for is there from the start: where it only begins with the first thing that it counts, that
-// thing is no increase, and nobody is told of it.
+// A counter that an alert waits for is there from the start: where it only begins with the first thing that
+// it counts, that thing is no increase, and nobody is told of it.
 func TestWhatAlertsCountIsThereBeforeItHappens(t *testing.T) {
 	metrics := support.Playground(t).Ready().Metrics()
 	addMissing(metrics, node(t).Metrics())

@@ -33,7 +33,8 @@ func TestTheRulesFireAsTheirTestsSay(t *testing.T) {
 	}
 }
 
-// An alert says how urgent it is, what is wrong with which part, with its value, and where its section of the runbook is.
+// An alert says how urgent it is, what is wrong with which part, with its value, and where its section of the
+// runbook is.
 func TestEveryAlertSaysWhatToDo(t *testing.T) {
 	sections := runbookSections(t)
 	seen := map[string]bool{}

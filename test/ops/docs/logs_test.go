@@ -14,8 +14,8 @@ import (
 	"rangegate/test/support"
 )
 
-// What the page for operators says of health and of logs is run on a playground, and its one filter gives the whole evening of
-// a lane and nothing of another's.
+// What the page for operators says of health and of logs is run on a playground, and its one filter gives the
+// whole evening of a lane and nothing of another's.
 func TestALanesEveningByOneFilter(t *testing.T) {
 	support.Program(t, "bash")
 	support.Program(t, "curl")

@@ -53,7 +53,8 @@ func TestEveryKeyOfTheConfigurationIsExplained(t *testing.T) {
 	require.Equal(t, slices.Sorted(slices.Values(keysOf(reflect.TypeFor[config.Config](), ""))), slices.Sorted(slices.Values(explained)))
 }
 
-// keysOf are the paths of all single values below a section, as the yaml tags name them, and beside each secret its file.
+// keysOf are the paths of all single values below a section, as the yaml tags name them, and beside each
+// secret its file.
 func keysOf(t reflect.Type, path string) (keys []string) {
 	secret := reflect.TypeFor[config.Secret]()
 	switch {

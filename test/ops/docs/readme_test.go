@@ -61,7 +61,8 @@ func TestTheLinesOfTheReadme(t *testing.T) {
 	}
 }
 
-// A table cell that is longer is a paragraph, which nobody reads in a table; the README leads on, and the rest is in docs/.
+// A table cell that is longer is a paragraph, which nobody reads in a table; the README leads on, and the
+// rest is in docs/.
 func TestThePagesAreShortWhereTheyHaveToBe(t *testing.T) {
 	require.LessOrEqual(t, strings.Count(page(t, "README.md"), "\n"), 150)
 	pages, err := filepath.Glob("../../../docs/*.md")

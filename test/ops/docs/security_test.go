@@ -31,7 +31,8 @@ func rows(t *testing.T, heading string) (all [][]string) {
 	return all
 }
 
-// requireTests requires that every test that the text names is in the package named before it, and returns their number.
+// requireTests requires that every test that the text names is in the package named before it, and returns
+// their number.
 func requireTests(t *testing.T, text string) (count int) {
 	t.Helper()
 	where := ""
@@ -49,8 +50,8 @@ func requireTests(t *testing.T, text string) (count int) {
 	return count
 }
 
-// A threat names the tests that hold what stands against it, or says OPEN. An OPEN threat does not name a test of the file
-// that it waits for: when the file is there, the row has to be filled in.
+// A threat names the tests that hold what stands against it, or says OPEN. An OPEN threat does not name a
+// test of the file that it waits for: when the file is there, the row has to be filled in.
 func TestEveryThreatNamesItsTest(t *testing.T) {
 	threats := rows(t, "### Threats")
 	require.Greater(t, len(threats), 30)

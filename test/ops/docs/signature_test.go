@@ -86,8 +86,9 @@ func simulated(t *testing.T, webhook string) int {
 	return status
 }
 
-// What the page shows drops every event that is not newer than what is known of its session: after retries, when one comes twice, and also after the
-// operator has gone back to a backup, whose count is lower and whose events are new.
+// What the page shows drops every event that is not newer than what is known of its session: after retries,
+// when one comes twice, and also after the operator has gone back to a backup, whose count is lower and whose
+// events are new.
 func TestTheReceiverDropsWhatIsOlder(t *testing.T) {
 	support.Program(t, "node")
 	var shown string

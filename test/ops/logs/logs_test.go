@@ -1,5 +1,5 @@
-// Package logs follows one request through the log of the real binary, to its delivery at a real receiver, also when the
-// gateway is killed in between; and turns the log up and down while it runs.
+// Package logs follows one request through the log of the real binary, to its delivery at a real receiver,
+// also when the gateway is killed in between; and turns the log up and down while it runs.
 package logs
 
 import (
@@ -104,7 +104,8 @@ func (g gateway) waitLines(many int, message, trace string) []map[string]any {
 	return g.lines(message, trace)
 }
 
-// From the request over the command and the save to the delivery there is one trace id, and the receiver has the event's.
+// From the request over the command and the save to the delivery there is one trace id, and the receiver has
+// the event's.
 func TestARequestIsFollowedToItsDelivery(t *testing.T) {
 	const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
 	receiver := support.NewReceiver(t)
@@ -145,8 +146,8 @@ func TestARequestIsFollowedToItsDelivery(t *testing.T) {
 	require.Equal(t, session, lane.Commands[0].Session)
 }
 
-// The gateway is killed when the sale is saved and its events wait: they are delivered by the next one, and said to be of that
-// request.
+// The gateway is killed when the sale is saved and its events wait: they are delivered by the next one, and
+// said to be of that request.
 func TestARequestIsFollowedAcrossACrash(t *testing.T) {
 	const first, second = "0af7651916cd43dd8448eb211c80319c", "0af7651916cd43dd8448eb211c80319d"
 	receiver, webhook := support.NewReceiver(t), &gate{}

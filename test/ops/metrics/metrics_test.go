@@ -95,8 +95,8 @@ var promised = map[string]struct{ kind, labels string }{
 	"access_log_dropped_total":  {"counter", ""},
 }
 
-// evening is the scene of the test: lane 1 runs, its screen is open and has called for help, lane 2 is paused and held, the link of
-// lane 3 is down and it is held nevertheless, and the integrator has stopped answering.
+// evening is the scene of the test: lane 1 runs, its screen is open and has called for help, lane 2 is paused
+// and held, the link of lane 3 is down and it is held nevertheless, and the integrator has stopped answering.
 func evening(t *testing.T) support.Metrics {
 	f := start(t)
 	pos := f.POS()

@@ -1,5 +1,6 @@
-// Package packages builds the Debian packages and lives with them as an operator does: on a machine of its own, which is a
-// folder with the essential packages of this one, they are installed, configured, served from, upgraded, removed, purged.
+// Package packages builds the Debian packages and lives with them as an operator does: on a machine of its
+// own, which is a folder with the essential packages of this one, they are installed, configured, served
+// from, upgraded, removed, purged.
 //
 //	build_test.go     what is built
 //	machine_test.go   the machine
@@ -37,7 +38,8 @@ const (
 var (
 	built string // the folder with the packages of both; the earlier one is for this machine alone
 
-	// architectures is this machine's, or those that ARCHITECTURES names: compiling everything for another one takes minutes.
+	// architectures is this machine's, or those that ARCHITECTURES names: compiling everything for another
+	// one takes minutes.
 	architectures = strings.Fields(cmp.Or(os.Getenv("ARCHITECTURES"), runtime.GOARCH))
 )
 
@@ -203,7 +205,8 @@ func TestTheToolchainIsPinned(t *testing.T) {
 	require.Regexp(t, `(?m)^toolchain go1\.\d+\.\d+$`, string(text))
 }
 
-// dpkg takes the versions for what they are: a release candidate is before its release, commits behind a release after it.
+// dpkg takes the versions for what they are: a release candidate is before its release, commits behind a
+// release after it.
 func TestVersionsComeInOrder(t *testing.T) {
 	dpkg := support.Program(t, "dpkg")
 	order := []string{"0~20261121161311.g1a2b3c4", before, "7.0.0", after, "7.0.1"}

@@ -18,8 +18,8 @@ import (
 	"rangegate/test/support"
 )
 
-// machine is a freshly installed Debian in a folder: packages of this machine, and what they need. No systemd runs there.
-// Nothing is mounted, and nothing outside the folder is written to.
+// machine is a freshly installed Debian in a folder: packages of this machine, and what they need. No systemd
+// runs there. Nothing is mounted, and nothing outside the folder is written to.
 type machine struct {
 	t    *testing.T
 	root string

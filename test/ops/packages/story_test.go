@@ -93,7 +93,8 @@ func TestTheLifeOfAnInstalledGateway(t *testing.T) {
 	require.Equal(t, user, m.id("passwd", "rangegate"))
 }
 
-// A release that cannot read the bolt file of the one before is not put in its place. It says how to carry the ranges over.
+// A release that cannot read the bolt file of the one before is not put in its place. It says how to carry
+// the ranges over.
 func TestAnUpgradeFromBoltIsNotMadeUnasked(t *testing.T) {
 	m := newMachine(t)
 	m.install(deb(before, runtime.GOARCH))

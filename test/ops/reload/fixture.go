@@ -1,4 +1,5 @@
-// Package reload changes the configuration of the running binary, with controllers on real sockets and sessions on the lanes.
+// Package reload changes the configuration of the running binary, with controllers on real sockets and
+// sessions on the lanes.
 package reload
 
 import (

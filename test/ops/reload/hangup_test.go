@@ -56,7 +56,8 @@ func TestAHangUpDuringTheStartEndsNothing(t *testing.T) {
 	require.EqualValues(t, 1, g.Metrics().Sum("rangegate_config_last_reload_successful"))
 }
 
-// A webhook that has answered 410 gets nothing, until the operator reloads: also a configuration in which nothing has changed.
+// A webhook that has answered 410 gets nothing, until the operator reloads: also a configuration in which
+// nothing has changed.
 func TestAWebhookThatIsGoneUntilAReload(t *testing.T) {
 	receiver := support.NewReceiver(t)
 	receiver.Respond(support.Reply(http.StatusGone, ""))
@@ -78,8 +79,8 @@ func TestAWebhookThatIsGoneUntilAReload(t *testing.T) {
 	support.Eventually(t, "so does what it missed, when it is asked for", func() bool { return len(receiver.Arrived()) == 5 })
 }
 
-// A range is taken away by force while its webhook answers nothing, and the operator does not wait for it. It is gone all the
-// same, for good: the next start finds nothing of it that somebody would have to see to.
+// A range is taken away by force while its webhook answers nothing, and the operator does not wait for it. It
+// is gone all the same, for good: the next start finds nothing of it that somebody would have to see to.
 func TestAnOperatorWhoHangsUpStopsNoReloadHalfWay(t *testing.T) {
 	receiver := support.NewReceiver(t)
 	receiver.Respond(support.Hang)
@@ -106,7 +107,8 @@ func TestAnOperatorWhoHangsUpStopsNoReloadHalfWay(t *testing.T) {
 	g.serve()
 }
 
-// A reload of a file that says the same is none: no screen has to connect anew, and whoever guessed a PIN five times still waits.
+// A reload of a file that says the same is none: no screen has to connect anew, and whoever guessed a PIN
+// five times still waits.
 func TestAReloadOfTheSameTouchesNothing(t *testing.T) {
 	g := newFixture(t, support.Lanes(1, 1), staff(t, "sam")).serve()
 	guess := func() int {

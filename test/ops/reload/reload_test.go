@@ -13,8 +13,8 @@ import (
 
 func TestMain(m *testing.M) { support.Run(m) }
 
-// A range of 1,000 lanes on real sockets, 500 of them sold. A lane comes, one gets another name, one another address, and one
-// that is free goes. No connection of the other lanes is made anew, and no deadline moves.
+// A range of 1,000 lanes on real sockets, 500 of them sold. A lane comes, one gets another name, one another
+// address, and one that is free goes. No connection of the other lanes is made anew, and no deadline moves.
 func TestAReloadOfAThousandLanesWhile500SessionsRun(t *testing.T) {
 	hardware := support.NewControllers(t, 1, 1001)
 	g := newFixture(t, hardware.Lanes()[:1000]).serve()
@@ -176,7 +176,8 @@ func TestARangeThatIsInUseIsNotForgottenAtTheStart(t *testing.T) {
 	g.serve()
 }
 
-// Who leaves the staff is signed out, and their open screen with them. Who stays is not; and who had signed out stays so.
+// Who leaves the staff is signed out, and their open screen with them. Who stays is not; and who had signed
+// out stays so.
 func TestStaffComeAndGo(t *testing.T) {
 	g := newFixture(t, support.Lanes(1, 1), staff(t, "sam", "kim", "lou")).serve()
 	sam, kim, lou := g.signIn("sam"), g.signIn("kim"), g.signIn("lou")

@@ -30,7 +30,8 @@ func TestServingWhatEachVersionHasLeft(t *testing.T) {
 				gateway := support.Start(t, support.ServeCommand(config)).Ready()
 				pos := newPOSClient(t, gateway)
 
-				// Two sessions were on the lanes on 1 June 2025. The time of one ran on, and ended long ago; a hold keeps the other's.
+				// Two sessions were on the lanes on 1 June 2025. The time of one ran on, and ended long ago;
+				// a hold keeps the other's.
 				paused := soldSession{"a5000000-0000-0000-0000-000000000004", lane2, 60}
 				require.Equal(t, []soldSession{paused}, pos.active())
 				var phases []string

@@ -1,5 +1,5 @@
-// Package frame encodes and decodes the messages of LINK.md version 1 between a gateway and a lane's controller. Decoding
-// is strict where LINK.md has a rule, and ignores unknown types and keys.
+// Package frame encodes and decodes the messages of LINK.md version 1 between a gateway and a lane's
+// controller. Decoding is strict where LINK.md has a rule, and ignores unknown types and keys.
 //
 // Messages are decoded to
 //
@@ -78,11 +78,12 @@ func pointerOrNil(id uuid.UUID) *uuid.UUID {
 	return &id
 }
 
-// object is a JSON object that is decoded. Each method reads one key and states its rule; the first broken rule is kept. Keys
-// are case-sensitive (encoding/json alone accepts SEQ for seq), and null means that a key is missing.
+// object is a JSON object that is decoded. Each method reads one key and states its rule; the first broken
+// rule is kept. Keys are case-sensitive (encoding/json alone accepts SEQ for seq), and null means that a key
+// is missing.
 //
-// With a shape nothing is decoded: the methods note their rules there instead, for the schema (schema.go). A reader therefore reads the
-// same keys whatever their values are, but for those in ifGiven and ifEqual.
+// With a shape nothing is decoded: the methods note their rules there instead, for the schema (schema.go). A
+// reader therefore reads the same keys whatever their values are, but for those in ifGiven and ifEqual.
 type object struct {
 	values map[string]json.RawMessage
 	prefix string // the key of the object with a dot; empty for a message
@@ -325,8 +326,8 @@ const (
 	hold   = "hold"
 )
 
-// longestNote limits the characters of the message about a purchase: a state with it and with the longest name is shorter
-// than Longest in any JSON encoding.
+// longestNote limits the characters of the message about a purchase: a state with it and with the longest
+// name is shorter than Longest in any JSON encoding.
 const longestNote = 1000
 
 // GatewayHello encodes the first message of a gateway.
@@ -361,8 +362,8 @@ type purchase struct {
 	Message string              `json:"user_message"`
 }
 
-// State encodes the complete desired state, with the time that its session has left at now. Milliseconds are rounded down:
-// no lane is open longer than it was sold.
+// State encodes the complete desired state, with the time that its session has left at now. Milliseconds are
+// rounded down: no lane is open longer than it was sold.
 func State(s ProvenState, now lanes.Instant) []byte {
 	message := struct {
 		Type     string    `json:"type"`
@@ -398,8 +399,9 @@ func Ack(log lanes.Log) []byte {
 	}{typeAck, log.ID, log.Seq})
 }
 
-// FromGateway decodes a message of a gateway: a Greeting, ProvenState or lanes.Log, or nil for an unknown type. The session
-// of a state has its remaining time as Left; the caller sets Since. The error names the broken rule.
+// FromGateway decodes a message of a gateway: a Greeting, ProvenState or lanes.Log, or nil for an unknown
+// type. The session of a state has its remaining time as Left; the caller sets Since. The error names the
+// broken rule.
 func FromGateway(text []byte) (any, error) {
 	return decode(text, fromGateway)
 }
@@ -528,9 +530,9 @@ func Report(r lanes.Report) []byte {
 	return encode(message)
 }
 
-// FromController decodes a message of a controller: a Hello, Applied or lanes.Report, or nil for an unknown type. The
-// report's log has no id, which is in the hello. A report of an unknown kind is decoded, because it has a number in the log.
-// The error names the broken rule.
+// FromController decodes a message of a controller: a Hello, Applied or lanes.Report, or nil for an unknown
+// type. The report's log has no id, which is in the hello. A report of an unknown kind is decoded, because it
+// has a number in the log. The error names the broken rule.
 func FromController(text []byte) (any, error) {
 	return decode(text, fromController)
 }

@@ -23,8 +23,8 @@ func NewChallenge() string {
 	return tokens.EncodeToString(challenge[:])
 }
 
-// Handshake is what gateway and controller prove to each other that they have the lane's key with (LINK.md, Who speaks). The
-// challenges are new for each connection, so a proof of another connection is worth nothing.
+// Handshake is what gateway and controller prove to each other that they have the lane's key with (LINK.md,
+// Who speaks). The challenges are new for each connection, so a proof of another connection is worth nothing.
 type Handshake struct {
 	Key        string // of the lane
 	Lane       uuid.UUID

@@ -73,8 +73,8 @@ func TestAChallengeIsNew(t *testing.T) {
 	assert.Len(t, decoded, 32)
 }
 
-// Whatever the hellos and the first state are, no proof is taken that was not made with the key for these very texts, and what is
-// decoded was written in the one form that there is.
+// Whatever the hellos and the first state are, no proof is taken that was not made with the key for these
+// very texts, and what is decoded was written in the one form that there is.
 func FuzzHello(f *testing.F) {
 	h := handshake()
 	f.Add(frame.GatewayHello(frame.Greeting{Lane: link.Lane{Range: rangeID, ID: laneID, Epoch: 3}, Challenge: own}),

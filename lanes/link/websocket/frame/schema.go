@@ -14,8 +14,9 @@ import (
 // SchemaID is where a gateway serves the schema, below its address.
 const SchemaID = "/docs/lane-link.schema.json"
 
-// Schema returns the JSON Schema (2020-12) of every message. The readers of this package write it: a message that keeps it is one that
-// they take, within the limits that no schema can state, which its description names.
+// Schema returns the JSON Schema (2020-12) of every message. The readers of this package write it: a message
+// that keeps it is one that they take, within the limits that no schema can state, which its description
+// names.
 func Schema() []byte { return schema() }
 
 var schema = sync.OnceValue(func() []byte {
@@ -169,7 +170,8 @@ func ruleOf(kind string, more ...any) func() map[string]any {
 	}
 }
 
-// The rules of values, as the methods of object check them. The id of a lane is part of what is proven, so ids have one spelling.
+// The rules of values, as the methods of object check them. The id of a lane is part of what is proven, so
+// ids have one spelling.
 var (
 	textRule     = ruleOf("string")
 	nameRule     = ruleOf("string", "minLength", 1)

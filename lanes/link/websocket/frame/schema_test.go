@@ -19,7 +19,8 @@ var rewrite = flag.Bool("rewrite", false, "write docs/lane-link.schema.json")
 
 const schemaFile = "../../../../docs/lane-link.schema.json"
 
-// The schema in docs is the one that the gateway serves: go test ./lanes/link/websocket/frame -run Schema -rewrite writes it.
+// The schema in docs is the one that the gateway serves: go test ./lanes/link/websocket/frame -run Schema
+// -rewrite writes it.
 func TestTheSchemaInDocsIsTheOneThatIsServed(t *testing.T) {
 	if *rewrite {
 		require.NoError(t, os.WriteFile(schemaFile, frame.Schema(), 0o644))
@@ -41,8 +42,9 @@ func compiled(t *testing.T, part string) *jsonschema.Schema {
 	return compiled
 }
 
-// Every message with one value changed, or taken out: what keeps the schema is decoded, and what is not decoded breaks it. What the schema
-// is stricter about is what a sender should do, and a receiver need not insist on.
+// Every message with one value changed, or taken out: what keeps the schema is decoded, and what is not
+// decoded breaks it. What the schema is stricter about is what a sender should do, and a receiver need not
+// insist on.
 func TestWhatKeepsTheSchemaIsDecoded(t *testing.T) {
 	decoders := map[string]func([]byte) (any, error){"fromGateway": frame.FromGateway, "fromController": frame.FromController}
 	values := []any{
@@ -100,7 +102,8 @@ func TestWhatKeepsTheSchemaIsDecoded(t *testing.T) {
 	require.Greater(t, broken, 500)
 }
 
-// eachVariant gives the message with each of its values, also nested ones, replaced by each of the others, and without it.
+// eachVariant gives the message with each of its values, also nested ones, replaced by each of the others,
+// and without it.
 func eachVariant(t *testing.T, message string, values []any, give func(text []byte, value any)) {
 	var whole map[string]any
 	decoder := json.NewDecoder(bytes.NewReader([]byte(message)))

@@ -19,8 +19,8 @@ func StartReplica(t testing.TB, master *Server, options ...string) *Server {
 	return Start(t, append([]string{"--replicaof", host, port}, options...)...)
 }
 
-// StartSentinel starts a Sentinel that knows the master by that name. It promotes a replica when the master has been down
-// for half a second.
+// StartSentinel starts a Sentinel that knows the master by that name. It promotes a replica when the master
+// has been down for half a second.
 func StartSentinel(t testing.TB, name string, master *Server) *Server {
 	t.Helper()
 	s := &Server{t: t, dir: t.TempDir(), ready: "+monitor master"}

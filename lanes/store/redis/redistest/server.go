@@ -20,8 +20,8 @@ import (
 // startTimeout limits the time until a server accepts connections.
 const startTimeout = 30 * time.Second
 
-// Server is a redis-server that ends with its test. Its methods fail the test on an error, and are not safe for concurrent
-// use.
+// Server is a redis-server that ends with its test. Its methods fail the test on an error, and are not safe
+// for concurrent use.
 type Server struct {
 	t       testing.TB
 	dir     string
@@ -32,8 +32,9 @@ type Server struct {
 	ended   chan struct{}           // closed when the server's output has ended
 }
 
-// Start starts a server with an empty database. The options of redis-server, such as "--maxmemory", "1mb", follow those of
-// this package. Without redis-server the test is skipped, or fails when the environment has CI or RANGEGATE_NO_SKIP.
+// Start starts a server with an empty database. The options of redis-server, such as "--maxmemory", "1mb",
+// follow those of this package. Without redis-server the test is skipped, or fails when the environment has
+// CI or RANGEGATE_NO_SKIP.
 func Start(t testing.TB, options ...string) *Server {
 	t.Helper()
 	s := &Server{t: t, dir: t.TempDir(), ready: "Ready to accept connections"}
@@ -112,7 +113,8 @@ func (s *Server) Wake() {
 	s.signal(syscall.SIGCONT)
 }
 
-// launch starts the process and waits until it accepts connections. When the port is in use it returns the server's output.
+// launch starts the process and waits until it accepts connections. When the port is in use it returns the
+// server's output.
 func (s *Server) launch() (inUse string) {
 	s.t.Helper()
 	process := exec.Command("redis-server", s.command(s.port)...)

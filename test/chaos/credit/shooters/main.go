@@ -1,5 +1,6 @@
-// Command shooters is a gateway whose simulated lanes buy time as fast as they can, for the test of what kills do to
-// that. It buys until its input ends; then it waits until every purchase has ended and prints the state of the sessions.
+// Command shooters is a gateway whose simulated lanes buy time as fast as they can, for the test of what
+// kills do to that. It buys until its input ends; then it waits until every purchase has ended and prints the
+// state of the sessions.
 package main
 
 import (
