@@ -1,8 +1,9 @@
 // Shape prints how the packages of actors hang together: go run ./.ci/shape
 //
-// For each package it prints its files, the largest set of files that call each other in a circle, and the pairs of files that call each
-// other directly. For the two types that everything else stands around it prints their methods. Then it prints the shipped lines of Go,
-// without tests and suites, and how many are longer than 120 characters.
+// For each package it prints its files, the largest set of files that call each other in a circle, and the
+// pairs of files that call each other directly. For the two types that everything else stands around it prints
+// their methods. Then it prints the shipped lines of Go, without tests and suites, and how many are longer than
+// 120 characters.
 package main
 
 import (
