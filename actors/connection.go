@@ -12,6 +12,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/google/uuid"
 
+	"rangegate/actors/hardware"
 	"rangegate/lanes"
 	"rangegate/lanes/link"
 )
@@ -95,7 +96,7 @@ func (c *connection) Receive(ctx actor.Context, message any) {
 }
 
 // ReasonOf implements supervised.Explaining: the lane has to know which dial the panic cost.
-func (c *connection) ReasonOf(any) any { return &linkFailure{c.number, errDriver} }
+func (c *connection) ReasonOf(any) any { return &linkFailure{c.number, hardware.ErrDriver} }
 
 // fail ends this life: the lane decides when the next one dials.
 func (c *connection) fail(ctx actor.Context, err error) {
@@ -129,7 +130,7 @@ func (c *connection) dial(self *actor.PID, m *dial) {
 	})
 }
 
-// reach connects to the lane's controller, unless the range has ended. A driver that panics gives errDriver.
+// reach connects to the lane's controller, unless the range has ended. A driver that panics gives hardware.ErrDriver.
 func (r *Range) reach(ctx context.Context, lane uuid.UUID, to receiver, sock *socket) (hello link.Hello, err error) {
 	if err := ctx.Err(); err != nil {
 		return link.Hello{}, err
@@ -137,7 +138,7 @@ func (r *Range) reach(ctx context.Context, lane uuid.UUID, to receiver, sock *so
 	defer func() {
 		if defect := recover(); defect != nil {
 			r.tree.Panicked(to.self, connectionKind, "dial", defect)
-			err = errDriver
+			err = hardware.ErrDriver
 		}
 	}()
 	began := r.clock.Now()
@@ -318,7 +319,7 @@ func linkCause(err error) string {
 	switch {
 	case errors.Is(err, link.ErrFaulty):
 		return "faulty"
-	case errors.Is(err, errDriver):
+	case errors.Is(err, hardware.ErrDriver):
 		return "driver"
 	case errors.Is(err, link.ErrSilent):
 		return "silent"

@@ -18,6 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"rangegate/actors/hardware"
 	"rangegate/actors/metrics"
 	"rangegate/lanes"
 	"rangegate/lanes/link"
@@ -142,7 +143,7 @@ func TestTheCauseOfALinkFailureIsClassified(t *testing.T) {
 		{&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.EHOSTUNREACH)}, "unreachable"},
 		{&net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", IsNotFound: true}}, "unreachable"},
 		{link.ErrSilent, "silent"},
-		{errDriver, "driver"},
+		{hardware.ErrDriver, "driver"},
 		{link.ErrFaulty, "faulty"},
 		{fmt.Errorf("%w: %w", link.ErrFaulty, io.EOF), "faulty"},
 		{errUnheard, "other"},

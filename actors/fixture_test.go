@@ -20,6 +20,7 @@ import (
 
 	"rangegate/actors/clock/clocktest"
 	"rangegate/actors/delivery"
+	"rangegate/actors/hardware"
 	"rangegate/actors/metrics"
 	"rangegate/actors/supervised"
 	"rangegate/lanes"
@@ -47,7 +48,12 @@ type fixture struct {
 	log      zerolog.Logger
 }
 
-const testSlots = 16 // deliveries at a time
+const (
+	testSlots = 16 // deliveries at a time
+
+	firstBackoff, lastBackoff             = hardware.FirstBackoff, hardware.LastBackoff
+	firstFaultyBackoff, lastFaultyBackoff = hardware.FirstFaultyBackoff, hardware.LastFaultyBackoff
+)
 
 type option func(*fixture)
 

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"rangegate/actors/commit"
+	"rangegate/actors/hardware"
 	"rangegate/actors/supervised"
 	"rangegate/lanes"
 	"rangegate/lanes/link"
@@ -59,9 +60,8 @@ type laneActor struct {
 	timer      *time.Timer
 	timerArmed uint64 // counts the timers; an older one is stale
 
-	link     laneLink
-	wanted   *link.State // as last sent towards the hardware, nil before the first
-	fireLine fireLine
+	hardware hardware.Line // what is known of it, and wanted of it
+	link     laneLink      // how it is reached
 }
 
 // pendingSave is a change on its way to the store.
@@ -74,8 +74,8 @@ type pendingSave struct {
 	inForce bool // it closes, and is the lane in force although it is not saved
 }
 
-// The messages of a lane besides *request. Others stand with what they are about: link.go, fireline.go,
-// reports.go, move.go, reload.go. life is the instance that a message belongs to: one of an earlier life is
+// The messages of a lane besides *request. Others stand with what they are about: link.go, reports.go,
+// move.go, reload.go. life is the instance that a message belongs to: one of an earlier life is
 // stale.
 type (
 	lastSaved struct {
@@ -379,7 +379,7 @@ func (l *laneActor) closeAhead() {
 	lane := l.lane
 	switch {
 	case !l.loaded: // nothing is known of the lane but what its hardware was sent in this life
-		lane.Held = l.wanted != nil && l.wanted.Hold
+		lane.Held = l.hardware.WantsHold()
 	case l.pending != nil && l.pending.change.Closing:
 		lane = l.pending.change.Lane
 	}
@@ -517,7 +517,7 @@ func (l *laneActor) swap(lane lanes.Lane, other *lanes.Lane) {
 	place, _ := settings.place(l.id)
 	lane.Accessible, lane.Purchasing = place.Accessible, settings.Layout.Purchasing
 	lane.ClearAfter, lane.ClearFirst = settings.Layout.ClearAfter, settings.Layout.ClearFirst
-	lane.Usable, lane.Reserved = l.link.notUsable == "" && lane.Fault == "", l.ticket != nil
+	lane.Usable, lane.Reserved = l.hardware.NotUsable() == "" && lane.Fault == "", l.ticket != nil
 	fault := l.lane.Fault
 	l.lane = lane
 	if other != nil {
@@ -544,10 +544,7 @@ func (l *laneActor) want(lane lanes.Lane) {
 	if lane.Session != nil {
 		state.Purchasing = lane.Session.Purchasing && l.r.settings().Layout.Purchasing
 	}
-	if l.wanted == nil || state != *l.wanted {
-		l.wanted = &state
-		l.sendWanted()
-	}
+	l.carryOut(l.hardware.Want(state, l.moment()))
 }
 
 // answer ends a request that succeeded: what it changed is saved. Its events were announced when they were.

@@ -9,49 +9,28 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/rs/zerolog"
 
+	"rangegate/actors/hardware"
 	"rangegate/lanes"
 	"rangegate/lanes/link"
 )
 
-// Back-off before the next dial: full jitter below a ceiling that doubles with each failure (LINK.md, liveness).
-const (
-	firstBackoff = 250 * time.Millisecond
-	lastBackoff  = 15 * time.Second
-	settledAfter = 30 * time.Second // a link that was up for so long starts again from firstBackoff
+// errRenewed is no failure: the hardware is reached in another way from now on.
+var errRenewed = errors.New("the link is made anew, as the configuration has changed")
 
-	firstFaultyBackoff = 15 * time.Second // likewise for a controller that is there and not in order
-	lastFaultyBackoff  = 5 * time.Minute
-)
-
-var (
-	errDriver = errors.New("the link's driver panicked")
-	// errRenewed is no failure: the hardware is reached in another way from now on.
-	errRenewed = errors.New("the link is made anew, as the configuration has changed")
-)
-
-// laneLink is what a lane knows of the connection to its hardware, which it supervises: the connection fails,
-// the lane restarts it at once and tells it to dial after a back-off. Each dial has a number; what comes of
-// an older one is stale.
+// laneLink is how a lane reaches its hardware: the connection that it supervises, and the timers. What it knows of
+// the hardware is a hardware.Line. The connection fails, the lane restarts it at once and tells it to dial after a
+// back-off. Each dial has a number; what comes of an older one is stale.
 type laneLink struct {
 	connection *actor.PID
 	dial       uint64          // number of the newest dial
 	made       link.Connection // nil while the link is down
-	upSince    time.Duration   // on the monotonic clock
-	failures   int32           // in a row, of a controller that could not be reached
-	faults     int32           // in a row, of a controller that was not in order
-	retry      *time.Timer     // of the next dial, nil while one is under way or the link is up
-	revision   uint64          // of the newest state sent on this connection
-	sent       *link.State     // that state
-
-	state     lanes.LinkState
-	since     time.Time     // of that state
-	downSince time.Duration // on the monotonic clock; failed dials do not restart it
-	grace     *time.Timer   // of the time that a lane stays usable without its link
-	contest   *time.Timer   // of the time that a refused second controller is shown
-	notUsable string        // why the link makes the lane unusable, empty while it does not
+	retry      *time.Timer     // of the next dial
+	grace      *time.Timer     // of the time that a lane stays usable without its link
+	contest    *time.Timer     // of the time that a refused second controller is shown
+	unfinished []*holdProgress // that wait for a confirmation of the hardware
 }
 
-// The messages about a lane's link.
+// The messages about a lane's link and its fire line.
 type (
 	linkUp struct { // of the connection
 		dial  uint64
@@ -73,7 +52,9 @@ type (
 	redial      struct{ dial uint64 } // of the back-off timer
 	graceOver   struct{ downSince time.Duration }
 	contestOver struct{}
-	renewLink   struct{} // of the range: the hardware is reached in another way
+	renewLink   struct{}                  // of the range: the hardware is reached in another way
+	holdDecided struct{}                  // of the range: whether a controller that came up locked may be released
+	reconcile   struct{ life *laneActor } // the lane could not save the end of a hold
 )
 
 // linkFailure is the reason with which a connection fails. Any other reason is a panic of the driver.
@@ -85,20 +66,93 @@ type linkFailure struct {
 // startLink spawns the connection and lets it dial.
 func (l *laneActor) startLink(ctx actor.Context) {
 	l.link.connection = ctx.SpawnPrefix(l.r.connectionProps, connectionKind)
-	l.linkChanged(lanes.LinkDown)
-	l.dialNow()
+	l.carryOut(l.hardware.Start(l.now))
 }
 
-func (l *laneActor) dialNow() {
+// carryOut carries out what follows from what has happened to the hardware, in the order of the fields.
+func (l *laneActor) carryOut(fx hardware.Effects) {
+	if fx.Lock { // only then: all lanes of the range share the board's lock
+		l.r.board.PublishLocked(l.id, l.hardware.Locked())
+	}
+	if fx.HangUp != nil {
+		l.r.tree.Send(l.link.connection, &disconnect{l.link.dial, fx.HangUp})
+	}
+	if fx.Down != nil {
+		l.redialLater(fx.Down)
+	}
+	if fx.Dial {
+		l.dial()
+	}
+	if fx.Ask {
+		l.r.sendRoot(&controllerHolds{l.id})
+	}
+	if fx.Send != nil {
+		l.sendState(*fx.Send)
+	}
+	if fx.BeginGrace {
+		over := &graceOver{l.hardware.DownSince()}
+		l.link.grace = time.AfterFunc(l.r.settings().Grace, func() { l.r.tree.Send(l.self, over) })
+	}
+	if fx.Shown {
+		if l.hardware.IsUp() {
+			stopTimer(&l.link.grace)
+		}
+		l.publishLink()
+	}
+	if fx.Released {
+		l.forgetEnd()
+	}
+	if fx.Confirmed {
+		l.confirmHolds()
+	}
+}
+
+func stopTimer(timer **time.Timer) {
+	if *timer != nil {
+		(*timer).Stop()
+		*timer = nil
+	}
+}
+
+// moment is now, as the hardware is told of it.
+func (l *laneActor) moment() hardware.Moment {
+	return hardware.Moment{Instant: l.now, Fenced: l.r.committer.IsFenced()}
+}
+
+// waitsForDial reports whether the lane's controller dials, and the gateway waits for it.
+func (l *laneActor) waitsForDial() bool {
+	_, awaits := l.r.awaiter(l.id)
+	return awaits
+}
+
+func (l *laneActor) dial() {
+	stopTimer(&l.link.retry)
 	l.link.dial = l.r.dialNumber.Add(1)
-	l.link.retry, l.link.revision, l.link.sent = nil, 0, nil
 	l.r.tree.Send(l.link.connection, &dial{number: l.link.dial, lane: l.id})
+}
+
+// redialLater arms the back-off, with full jitter. Whatever the failed connection still says is stale.
+func (l *laneActor) redialLater(down *hardware.Down) {
+	k := &l.link
+	k.made, k.dial = nil, l.r.dialNumber.Add(1)
+	backoff, next := rand.N(down.Within), &redial{k.dial}
+	stopTimer(&k.retry)
+	k.retry = time.AfterFunc(backoff, func() { l.r.tree.Send(l.self, next) })
+
+	l.r.metrics.Links.WithLabelValues(down.What).Inc()
+	l.r.metrics.LinkFailures.WithLabelValues(linkCause(down.Err)).Inc()
+	level := zerolog.WarnLevel
+	if down.What != "down" && down.Failures > 1 { // as it was at the last dial
+		level = zerolog.DebugLevel
+	}
+	l.r.log.WithLevel(level).Stringer("lane_id", l.id).Err(down.Err).Int32("failures", down.Failures).Dur("retry_in", backoff).Msg("link down")
+	l.r.board.LinkFailed(l.id, down.Err, l.now)
 }
 
 // redial is the end of a back-off that was not cut short.
 func (l *laneActor) redial(m *redial) {
-	if m.dial == l.link.dial && l.link.retry != nil {
-		l.dialNow()
+	if m.dial == l.link.dial {
+		l.carryOut(l.hardware.RetryOver())
 	}
 }
 
@@ -113,7 +167,7 @@ func (l *laneActor) ChildFailed(supervisor actor.Supervisor, child *actor.PID, r
 	failure, clean := reason.(*linkFailure)
 	switch {
 	case !clean:
-		l.linkDown(errDriver)
+		l.linkDown(hardware.ErrDriver)
 	case failure.dial == l.link.dial: // else hangUp has dealt with it
 		l.linkDown(failure.err)
 	}
@@ -124,115 +178,55 @@ func (l *laneActor) linkUp(m *linkUp) {
 	if m.dial != l.link.dial {
 		return
 	}
-	l.link.made, l.link.upSince = m.made, l.now.Mono
+	l.link.made = m.made
 	l.r.metrics.Links.WithLabelValues("up").Inc()
 	l.r.log.Info().Stringer("lane_id", l.id).Msg("link up")
-	l.fireLine.linkChanged(true)
-	l.setLocked(false)
 	l.observeClockSkew(&m.hello)
-	l.askWhyHeld(&m.hello)
-	l.sendWanted()
+	l.carryOut(l.hardware.Up(&m.hello, l.lane.Held, l.r.settings().HoldOnLoss, l.moment()))
 	l.enqueue(&request{ctx: context.Background(), command: lanes.Inspect{Faults: m.hello.Faults}, by: lanes.ByLane})
-	l.linkChanged(lanes.LinkUp)
 }
 
-// linkDown shows that the connection has failed or could not be made, and arms the back-off before the next dial.
+// linkDown is the end of the connection, or of a dial.
 func (l *laneActor) linkDown(err error) {
-	k := &l.link
-	what := "not_made"
-	if k.made != nil {
-		what = "down"
-		if l.now.Mono-k.upSince >= settledAfter {
-			k.failures, k.faults = 0, 0
-		}
-	}
-	state, ceiling := lanes.LinkDown, min(firstBackoff<<min(k.failures, 6), lastBackoff)
-	if errors.Is(err, link.ErrFaulty) {
-		state, what = lanes.LinkFaulty, "faulty"
-		ceiling = min(firstFaultyBackoff<<min(k.faults, 5), lastFaultyBackoff)
-		k.faults, k.failures = k.faults+1, 0
-	} else {
-		k.failures, k.faults = k.failures+1, 0
-	}
-	if _, awaits := l.r.awaiter(l.id); awaits && !errors.Is(err, errDriver) {
-		ceiling = 1 // nobody is dialled too often: the controller dials
-	}
-	k.made = nil
-	k.dial = l.r.dialNumber.Add(1) // whatever the failed connection still says is stale
-	backoff, next := rand.N(ceiling), &redial{k.dial}
-	l.stopRetry()
-	k.retry = time.AfterFunc(backoff, func() { l.r.tree.Send(l.self, next) })
-
-	l.r.metrics.Links.WithLabelValues(what).Inc()
-	l.r.metrics.LinkFailures.WithLabelValues(linkCause(err)).Inc()
-	level := zerolog.WarnLevel
-	if what != "down" && k.failures+k.faults > 1 { // as it was at the last dial
-		level = zerolog.DebugLevel
-	}
-	l.r.log.WithLevel(level).Stringer("lane_id", l.id).Err(err).Int32("failures", k.failures+k.faults).Dur("retry_in", backoff).Msg("link down")
-	l.fireLine.linkChanged(false)
-	l.setLocked(false)
-	l.r.board.LinkFailed(l.id, err, l.now)
-	l.linkChanged(state)
+	l.carryOut(l.hardware.Failed(err, l.waitsForDial(), l.now))
 }
 
 // hangUp ends the connection, or the dial under way; the next dial follows after a back-off.
 func (l *laneActor) hangUp(reason error) {
-	l.r.tree.Send(l.link.connection, &disconnect{l.link.dial, reason})
-	l.linkDown(reason)
+	l.carryOut(l.hardware.HangUp(reason, l.waitsForDial(), l.now))
 }
 
-// renewLink dials anew, as the configuration now says: at once where the next dial was waited for.
+// renewLink dials anew, as the configuration now says.
 func (l *laneActor) renewLink() {
-	l.link.failures, l.link.faults = 0, 0
-	if l.link.retry == nil {
-		l.hangUp(errRenewed)
-		return
-	}
-	l.stopRetry()
-	l.dialNow()
-}
-
-func (l *laneActor) stopRetry() {
-	if l.link.retry != nil {
-		l.link.retry.Stop()
-	}
+	l.carryOut(l.hardware.Renew(errRenewed, l.waitsForDial(), l.now))
 }
 
 // stopLink ends the timers of the link with the lane's life. The library stops the connection.
 func (l *laneActor) stopLink() {
-	l.stopRetry()
-	l.stopGrace()
+	stopTimer(&l.link.retry)
+	stopTimer(&l.link.grace)
 	if l.link.contest != nil {
 		l.contestOver()
 	}
 	l.link.connection, l.link.made = nil, nil
 }
 
-// sendState gives the driver the state that is wanted, in the lane's own turn: a message to the connection
-// would make the end of a session 0.7 ms later at the 99th percentile. While the link is down nobody needs
-// to: linkUp does.
-func (l *laneActor) sendState(wanted *link.State) {
-	if l.link.made == nil {
-		return
-	}
-	l.link.revision++
-	l.link.sent = wanted
-	state := *wanted
-	state.Revision = l.link.revision
+// sendState gives the driver the state, in the lane's own turn: a message to the connection would make the end of
+// a session 0.7 ms later at the 99th percentile.
+func (l *laneActor) sendState(state link.State) {
 	defer func() {
 		if defect := recover(); defect != nil { // it costs the connection, and nothing of the lane
 			l.r.tree.Panicked(l.link.connection, connectionKind, "sendState", defect)
-			l.r.tree.Send(l.link.connection, &broken{l.link.dial, errDriver})
+			l.r.tree.Send(l.link.connection, &broken{l.link.dial, hardware.ErrDriver})
 		}
 	}()
 	l.link.made.Send(state)
 }
 
-// applied handles the hardware's confirmation of a state, unless a newer one was sent since.
+// applied handles the hardware's confirmation of a state.
 func (l *laneActor) applied(m *applied) {
-	if m.dial == l.link.dial && m.revision == l.link.revision && l.link.sent != nil {
-		l.stateApplied(*l.link.sent)
+	if m.dial == l.link.dial {
+		l.carryOut(l.hardware.Applied(m.revision))
 	}
 }
 
@@ -252,32 +246,66 @@ func (l *laneActor) reported(m *reported) {
 	})
 }
 
-// linkChanged shows the state of the link. A lane whose link is down stays usable for the configured grace
-// (WIRE.md, Views).
-func (l *laneActor) linkChanged(state lanes.LinkState) {
-	k, before := &l.link, l.link.state
-	if state == before {
-		return
+func (l *laneActor) holdDecided() { l.carryOut(l.hardware.Decided(l.moment())) }
+
+// reconcileHolds brings a lane that was loaded in line with the range's holds: a crash may have come between
+// their writes. A lane that is held although no hold is known stays held until staff lift it.
+func (l *laneActor) reconcileHolds() {
+	holds := l.r.Holds()
+	place, _ := l.r.settings().place(l.id)
+	request := func(command lanes.Command) *request {
+		return &request{ctx: context.Background(), command: command, by: lanes.ByStaff}
 	}
-	k.state, k.since = state, l.now.Wall
-	switch {
-	case state == lanes.LinkUp:
-		l.stopGrace()
-		k.notUsable = ""
-	case before == lanes.LinkUp, before == "":
-		k.downSince = l.now.Mono
-		over := &graceOver{k.downSince}
-		k.grace = time.AfterFunc(l.r.settings().Grace, func() { l.r.tree.Send(l.self, over) })
-	case k.notUsable != "":
-		k.notUsable = linkProblems[state]
+	switch held := holds.Over(place); {
+	case held == l.lane.Held:
+	case held:
+		l.enqueue(request(lanes.Hold{}))
+	case holds.KnowsOfEnd(place):
+		l.enqueue(request(lanes.Release{}))
+	default:
+		l.r.sendRoot(&controllerHolds{l.id})
 	}
-	l.publishLink()
 }
 
-// linkProblems says why a lane is not usable whose link is not up.
-var linkProblems = map[lanes.LinkState]string{
-	lanes.LinkDown: "its link is down", lanes.LinkFaulty: "its controller is faulty",
+// reportHold tells the progress of a hold what is known of this lane now, and later what is in force.
+func (l *laneActor) reportHold(q *request) {
+	switch {
+	case q.progress == nil:
+	case !l.hardware.IsUp():
+		q.progress.report(l.id, notReached)
+	case l.hardware.HasInForce(q.progress.hold):
+		q.progress.report(l.id, confirmed)
+	default:
+		q.progress.report(l.id, sent)
+		l.link.unfinished = append(l.link.unfinished, q.progress)
+	}
 }
+
+// confirmHolds tells those who wait for it that a hold, or its end, is in force on the hardware.
+func (l *laneActor) confirmHolds() {
+	unfinished := l.link.unfinished
+	l.link.unfinished = nil
+	for _, progress := range unfinished {
+		if l.hardware.HasInForce(progress.hold) {
+			progress.report(l.id, confirmed)
+		} else {
+			l.link.unfinished = append(l.link.unfinished, progress)
+		}
+	}
+}
+
+// forgetEnd tells the range that the hardware has confirmed its release, if a hold over it has ended.
+func (l *laneActor) forgetEnd() {
+	holds := l.r.Holds()
+	if len(holds.Lifted) == 0 {
+		return
+	}
+	if place, found := l.r.settings().place(l.id); found && holds.KnowsOfEnd(place) {
+		l.r.sendRoot(&releaseConfirmed{l.id})
+	}
+}
+
+func (l *laneActor) graceOver(m *graceOver) { l.carryOut(l.hardware.GraceOver(m.downSince)) }
 
 // contestShownFor is how long staff see that a second controller was refused.
 const contestShownFor = 10 * time.Minute
@@ -290,40 +318,19 @@ func (l *laneActor) contested(m *contested) {
 	}
 	l.r.log.Error().Stringer("lane_id", l.id).Str("refused", m.refused).Str("linked", m.linked).
 		Msg("a second controller dialled for the lane and was refused")
-	l.stopContest()
+	stopTimer(&l.link.contest)
 	l.link.contest = time.AfterFunc(contestShownFor, func() { l.r.tree.Send(l.self, &contestOver{}) })
 	l.r.board.PublishContest(l.id, &lanes.Contest{At: l.now.Wall, Refused: m.refused, Linked: m.linked})
 }
 
 func (l *laneActor) contestOver() {
-	l.stopContest()
+	stopTimer(&l.link.contest)
 	l.r.board.PublishContest(l.id, nil)
-}
-
-func (l *laneActor) stopContest() {
-	if l.link.contest != nil {
-		l.link.contest.Stop()
-		l.link.contest = nil
-	}
-}
-
-func (l *laneActor) stopGrace() {
-	if l.link.grace != nil {
-		l.link.grace.Stop()
-		l.link.grace = nil
-	}
-}
-
-func (l *laneActor) graceOver(m *graceOver) {
-	if k := &l.link; k.state != lanes.LinkUp && k.downSince == m.downSince {
-		k.notUsable = linkProblems[k.state]
-		l.publishLink()
-	}
 }
 
 // publishLink shows the link, and whether the lane is usable.
 func (l *laneActor) publishLink() {
-	notUsable := l.link.notUsable
+	notUsable := l.hardware.NotUsable()
 	switch {
 	case l.parked:
 		notUsable = "it is held after repeated defects of the gateway"
@@ -331,7 +338,8 @@ func (l *laneActor) publishLink() {
 		notUsable = "its hardware reports: " + l.lane.Fault
 	}
 	l.lane.Usable = notUsable == ""
-	l.r.board.PublishLink(l.id, l.link.state, l.link.since, notUsable, l.parked)
+	state, since := l.hardware.Link()
+	l.r.board.PublishLink(l.id, state, since, notUsable, l.parked)
 }
 
 // maxClockSkew is how far a controller's time may be off before it is counted and logged.

@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
+	"rangegate/actors/hardware"
 	"rangegate/lanes"
 	"rangegate/lanes/link"
 )
@@ -42,7 +43,7 @@ func TestALinkThatWasUpForAWhileIsRedialledSoon(t *testing.T) {
 		driver.setDialResult(nil)
 		f.advance(lastBackoff)
 		for range 5 {
-			f.advance(settledAfter)
+			f.advance(hardware.SettledAfter)
 			driver.newest().fail()
 			before := driver.connectionCount()
 			f.advance(firstBackoff)

@@ -39,9 +39,7 @@ func (l *laneActor) enqueueReport(q *request) {
 func (l *laneActor) hearAgain() {
 	if l.reportsOverflowed && len(l.reports) == 0 {
 		l.reportsOverflowed = false
-		if l.link.retry == nil { // else the next dial brings them anyway
-			l.hangUp(errUnheard)
-		}
+		l.hangUp(errUnheard) // where the next dial is waited for, that brings them
 	}
 }
 
