@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
 	"sync"
 
@@ -177,7 +176,7 @@ var (
 	nameRule     = ruleOf("string", "minLength", 1)
 	noteRule     = ruleOf("string", "maxLength", maxNote)
 	flagRule     = ruleOf("boolean")
-	quantityRule = ruleOf("integer", "minimum", math.MinInt, "maximum", math.MaxInt)
+	quantityRule = ruleOf("integer", "minimum", 1, "maximum", 1_000_000) // others are decoded, and refused as a purchase
 	idRule       = ruleOf("string", "format", "uuid", "pattern", "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$",
 		"not", map[string]any{"const": uuid.Nil.String()})
 	tokenRule = ruleOf("string", "pattern", "^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$")
@@ -236,7 +235,7 @@ var meanings = map[string]string{
 	"state.purchase":                  "The latest purchase of the session; null: none",
 	"state.purchase.purchase_id":      "The id that the controller gave it",
 	"state.purchase.phase":            "unresolved: nobody knows yet, staff settle it",
-	"state.purchase.user_message":     "For the customer, where the purchase was refused; otherwise empty",
+	"state.purchase.user_message":     "For the customer, up to 1,000 characters, where the purchase was refused or is unresolved; may be empty",
 	"state.proof":                     proofMeaning + ", in the first state of a connection",
 
 	"ack.type":   "That report and every one before it of that log are saved: forget them",
