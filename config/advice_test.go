@@ -100,7 +100,10 @@ func TestProductionRefusesWhatGivesSecretsAway(t *testing.T) {
 		"loopback address, or store.insecure: true"
 	const unchecked = "store.redis: may be whatever answers on another host, as skip_verify checks no certificate: wants a certificate that " +
 		"the machine trusts, or store.insecure: true"
+	const nobody = "store.redis: is read and written on another host without password: wants one, or store.insecure: true"
 	for redis, fault := range map[string]string{
+		"rediss://10.0.0.5:6379":                            nobody,
+		"rediss://u@10.0.0.5:6379":                          nobody,
 		"redis://10.0.0.5:6379":                             open,
 		"redis://u@10.0.0.5:6379":                           open,
 		"redis://127.0.0.1?addr=10.0.0.5:6379":              open,

@@ -295,6 +295,8 @@ func redisExposure(raw string) string {
 	case unchecked:
 		return "may be whatever answers on another host, as skip_verify checks no certificate: wants a certificate that the machine trusts, " +
 			"or store.insecure: true"
+	case !password:
+		return "is read and written on another host without password: wants one, or store.insecure: true"
 	}
 	return ""
 }

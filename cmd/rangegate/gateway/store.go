@@ -20,8 +20,8 @@ import (
 func openStore(ctx context.Context, c config.Store, registry prometheus.Registerer, log zerolog.Logger) (store.Store, store.SignIns, error) {
 	exposed := promauto.With(registry).NewGauge(prometheus.GaugeOpts{
 		Namespace: "rangegate", Name: "store_exposed",
-		Help: "1 when whoever is on the network of the Redis can read it or take its place: it is on another host, without password and " +
-			"TLS or without a check of its certificate. Normal is 0; in production only with store.insecure.",
+		Help: "1 when whoever is on the network of the Redis can read it or take its place: it is on another host, without a " +
+			"password, without TLS or without a check of its certificate. Normal is 0; in production only with store.insecure.",
 	})
 	if c.Exposed() {
 		exposed.Set(1)
