@@ -6,7 +6,6 @@ import (
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"io"
 	"net"
@@ -45,6 +44,9 @@ type Acceptor struct {
 
 	mu    sync.Mutex
 	slots map[uuid.UUID]*laneSlot // of the lanes that wait, or are linked
+
+	sample  map[uuid.UUID]link.Lane // see oneOfEachRange; replaced, never changed
+	sampled time.Duration           // when, on the monotonic clock
 }
 
 // AcceptorSettings are what the acceptor needs of the gateway. Its functions do not block.
@@ -248,18 +250,39 @@ func (a *Acceptor) invite(lane uuid.UUID) (invitation, error) {
 	return p.invitation, nil
 }
 
-// decoyRanges is the number of ranges that unknown lanes seem to belong to: as with real ones, many lanes
-// have the same range.
-const decoyRanges = 16
-
-// fakeChallenge makes an invitation that is the same for every attempt, and like that of a lane with a key.
+// fakeChallenge makes an invitation that is the same for every attempt, and like that of a lane with a key: of one
+// of the ranges of which lanes wait here, so that no id of a range tells a lane that there is from one that is not.
 func (a *Acceptor) fakeChallenge(lane uuid.UUID) invitation {
 	key := a.derive(lane[:])
-	ofRange := a.derive([]byte{key[0] % decoyRanges})
-	id, _ := uuid.FromBytes(ofRange[:16])
-	id[6], id[8] = id[6]&0x0f|0x40, id[8]&0x3f|0x80 // version 4
-	epoch := uint64(a.started.UnixMilli()) + uint64(binary.BigEndian.Uint16(ofRange[16:])%1024)
-	return invitation{link.Lane{Range: id, ID: lane, Epoch: epoch}, string(key)}
+	fake := link.Lane{Range: uuid.UUID(key[:16]), ID: lane, Epoch: uint64(a.started.UnixMilli())}
+	fake.Range[6], fake.Range[8] = fake.Range[6]&0x0f|0x40, fake.Range[8]&0x3f|0x80 // version 4: where no lane waits
+	var highest []byte
+	for _, like := range a.oneOfEachRange() {
+		if weight := a.derive(append(lane[:], like.Range[:]...)); bytes.Compare(weight, highest) > 0 { // another range changes few of them
+			highest, fake = weight, like
+		}
+	}
+	fake.ID = lane
+	return invitation{fake, string(key)}
+}
+
+// sampleFor is how long the ranges are remembered of which lanes wait here: whoever dials may cause the search.
+const sampleFor = time.Second
+
+// oneOfEachRange returns a lane of each range of which lanes wait here.
+func (a *Acceptor) oneOfEachRange() map[uuid.UUID]link.Lane {
+	now := a.settings.Now().Mono
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.sample == nil || now-a.sampled >= sampleFor {
+		a.sample, a.sampled = map[uuid.UUID]link.Lane{}, now
+		for _, p := range a.slots {
+			if newest, found := a.sample[p.lane.Range]; !found || newest.Epoch < p.lane.Epoch {
+				a.sample[p.lane.Range] = p.lane
+			}
+		}
+	}
+	return a.sample
 }
 
 // derive returns the keyed hash of a text: always the same, and unknown to whoever does not know the acceptor's secret.

@@ -118,6 +118,9 @@ func TestAnUnknownLaneIsAnsweredLikeAKnownOne(t *testing.T) {
 		}
 	}
 	require.Equal(t, told[1].Lane, told[3].Lane, "an unknown lane says the same each time")
+	like := told[0].Lane
+	like.ID = unknown
+	require.Equal(t, like, told[1].Lane, "of a range that is served here, as a known one")
 	require.Empty(t, waiting.arrived)
 	require.Eventually(t, func() bool { return len(i.seen()) == 4 }, patience, time.Millisecond)
 	require.ElementsMatch(t, []string{"refused", "unknown_lane", "refused", "unknown_lane"}, i.seen())
