@@ -101,6 +101,7 @@ type hookedStore struct {
 	hooked     atomic.Pointer[flushHook]
 	unreadable atomic.Bool // its event log, its kept answers, and the range's epoch
 	loading    func()      // runs once, when the next range is loaded
+	dropped    uint64      // the events up to that cursor are not kept any more
 }
 
 func (s *hookedStore) Load(ctx context.Context, rangeID uuid.UUID) (store.Recovered, error) {
@@ -137,7 +138,7 @@ func (s *hookedStore) Events(ctx context.Context, of store.RangeEpoch, after uin
 	if s.unreadable.Load() {
 		return nil, errors.New("the disk is gone")
 	}
-	return s.Store.Events(ctx, of, after, limit)
+	return s.Store.Events(ctx, of, max(after, s.dropped), limit)
 }
 
 // setHook sets the hook for the flushes from now on; nil removes it.

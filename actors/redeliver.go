@@ -11,15 +11,31 @@ import (
 // Redeliver has the selected events sent again, in the order of the log per lane and behind those that happen
 // meanwhile. Purchases, events whose delivery has not ended, and those that their webhook does not get now,
 // are left out. When it returns without an error they are saved as pending; after an error some may be.
-// Errors: ErrWebhookNotConfigured, ErrWebhookGone, ErrOverloaded when too many wait already,
+// Errors: ErrEventsGone, ErrWebhookNotConfigured, ErrWebhookGone, ErrOverloaded when too many wait already,
 // ErrStoreUnavailable, and with a key those of Create.
 func (r *Range) Redeliver(
 	ctx context.Context, selection lanes.EventSelection, key *lanes.KeyOf[lanes.Redelivery],
 ) (result lanes.Redelivery, err error) {
 	err = r.redeliverOnce(ctx, key, &result, func(claim *idempotency.Claim) error {
+		if err := r.requireKept(ctx, selection); err != nil {
+			claim.Settle(nil)
+			return err
+		}
 		return r.delivery.Redeliver(ctx, selection, claim, &result)
 	})
 	return result, err
+}
+
+// requireKept refuses a selection that has to be whole and is not.
+func (r *Range) requireKept(ctx context.Context, selection lanes.EventSelection) error {
+	if !selection.Whole {
+		return nil
+	}
+	behind, err := r.EventsKeptBehind(ctx)
+	if err == nil && selection.After < behind {
+		err = lanes.ErrEventsGone
+	}
+	return err
 }
 
 // RedeliverOne has one event sent again. Errors: ErrEventNotFound, ErrNotRedeliverable, those of Redeliver.

@@ -255,6 +255,33 @@ func TestARedeliveryWithAKey(t *testing.T) {
 	}, withWebhook(webhook))
 }
 
+// Who names a part of the log is told if some of it is gone; a repeat with the key has the answer of the first time.
+func TestARedeliveryOfWhatIsNotKept(t *testing.T) {
+	webhook := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		f.create(0, 30)
+		synctest.Wait()
+		key := &lanes.KeyOf[lanes.Redelivery]{Name: "k", Fingerprint: "f", Render: func(lanes.Redelivery) (int, []byte) { return 200, []byte("2") }}
+		result, err := f.Redeliver(f.requestContext(), lanes.EventSelection{Until: 10, Whole: true}, key)
+		require.NoError(t, err)
+		require.Equal(t, 2, result.Events)
+		f.advance(2 * delivery.ResendInterval)
+		f.store.dropped = 1
+		_, err = f.Redeliver(f.requestContext(), lanes.EventSelection{Until: 10, Whole: true}, nil)
+		require.ErrorIs(t, err, lanes.ErrEventsGone)
+		var repeat *lanes.Repeat
+		_, err = f.Redeliver(f.requestContext(), lanes.EventSelection{Until: 10, Whole: true}, key)
+		require.ErrorAs(t, err, &repeat)
+		for _, selection := range []lanes.EventSelection{{Until: 10}, {After: 1, Until: 10, Whole: true}} {
+			result, err := f.Redeliver(f.requestContext(), selection, nil)
+			require.NoError(t, err)
+			require.Equal(t, 1, result.Events)
+			f.advance(2 * delivery.ResendInterval)
+		}
+		require.Len(t, webhook.sentEvents(), 6)
+	}, withWebhook(webhook))
+}
+
 func TestARedeliveryWithoutAStore(t *testing.T) {
 	webhook := &fakeWebhook{}
 	runFixture(t, func(t *testing.T, f *fixture) {

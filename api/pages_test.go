@@ -62,6 +62,35 @@ func TestPagesThatNobodyReads(t *testing.T) {
 	})
 }
 
+// All ranges together have a bound too: pages that the clients of some do not read leave the others a moment's wait.
+func TestPagesOfAllRangesThatNobodyReads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ranges := make([]uuid.UUID, maxPages/maxRangePages+1)
+		for i := range ranges {
+			ranges[i] = uuid.New()
+		}
+		p := pagesOf(prometheus.NewRegistry(), ranges...)
+		var unread endpoint.PageRoom
+		for _, id := range ranges[1:] {
+			for range maxRangePages {
+				page, err := p.reserve(asOf(t, id))
+				require.NoError(t, err)
+				page.Encoded()
+				unread = page
+			}
+		}
+		for range maxRangePages + 1 { // a refusal takes no room of its range
+			began := time.Now()
+			_, err := p.reserve(asOf(t, ranges[0]))
+			require.Error(t, err)
+			require.Equal(t, pageWait, time.Since(began))
+		}
+		unread.Written()
+		_, err := p.reserve(asOf(t, ranges[0]))
+		require.NoError(t, err, "once a page of another range is written")
+	})
+}
+
 // However many pages of a range are asked for, one is read and encoded at a time. The others wait as long as
 // their requests may.
 func TestPagesOfARangeAreReadOneAtATime(t *testing.T) {

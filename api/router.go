@@ -96,7 +96,7 @@ func New(s Settings) http.Handler {
 		boundTarget(a.Fail),
 	)
 
-	handlers := v2.Handlers{RangeOf: ofRequest(s.Range), Readers: v2.NewReaders(s.Limits.Waiting, s.Screens.Closing, traffic.readers, traffic.limited.WithLabelValues("waiting"))}
+	handlers := v2.Handlers{RangeOf: ofRequest(s.Range), Readers: v2.NewReaders(s.Limits.Waiting, s.Screens.Closing, traffic.readers, traffic.limited.WithLabelValues("waiting"), pages.reserve)}
 	version1, version2 := v1.Endpoints(handlers), handlers.Endpoints()
 	if s.Playground {
 		version2 = append(version2, simulate.Handlers{

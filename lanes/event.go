@@ -3,6 +3,7 @@ package lanes
 import (
 	"crypto/sha1"
 	"encoding/binary"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -70,7 +71,11 @@ type EventSelection struct {
 	After, Until uint64 // cursors; Until is the last one
 	Kinds        []Kind // none: all of them
 	Webhook      string // the deliveries to that one; empty: those that readers of the log see
+	Whole        bool   // refused with ErrEventsGone if events behind After are not kept any more
 }
+
+// ErrEventsGone means that events of the selection are not kept any more.
+var ErrEventsGone = errors.New("events of the selection are not kept any more")
 
 // Redelivery is what came of such a request: how many events are sent again, and the cursor behind which the
 // next request has to go on, of the log with that LogID; 0 when all were looked at.

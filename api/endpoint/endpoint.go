@@ -128,8 +128,7 @@ func handle[In, Out any](
 			return err
 		}
 		setHeaders(w.Header(), headers, out)
-		respond(w, status, out, room.Encoded)
-		return nil
+		return respond(w, status, out, room.Encoded, func() (PageRoom, error) { return a.reservePage(ctx, !paged) })
 	}
 	return e
 }
@@ -200,8 +199,7 @@ func Command[C, A, Out any, K ~struct {
 		}
 		result, err := runAdmitted(ctx, a, func() (A, error) { return do(ctx, command, key) })
 		if err == nil {
-			respond(w, status, show(command, result), func() {})
-			return nil
+			return respond(w, status, show(command, result), func() {}, nil)
 		}
 		var first interface{ Replay() (int, []byte) }
 		if !errors.As(err, &first) {

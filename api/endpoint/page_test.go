@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -35,7 +36,11 @@ func TestAPageKeepsItsRoomUntilItIsWritten(t *testing.T) {
 		require.Zero(t, reserved, "no page")
 		return word{}, nil
 	})
-	api.Mount(r, prefix, []Endpoint{list, one})
+	all := Handle("GET", "/all", 200, "All words", NoInput, func(context.Context, Empty) ([]string, error) {
+		require.Zero(t, reserved, "no page")
+		return []string{strings.Repeat("a", 3*pieceBytes)}, nil
+	})
+	api.Mount(r, prefix, []Endpoint{list, one, all})
 	pieces := 0
 	w := slowClient{httptest.NewRecorder(), func() {
 		require.Equal(t, 1, reserved, "while it is written")
@@ -48,6 +53,16 @@ func TestAPageKeepsItsRoomUntilItIsWritten(t *testing.T) {
 	require.JSONEq(t, `{"words":["`+strings.Repeat("a", 3*pieceBytes)+`"]}`, w.Body.String())
 	require.Zero(t, reserved)
 	r.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, prefix+"/word", nil))
+
+	r.ServeHTTP(w, httptest.NewRequest(http.MethodGet, prefix+"/all", nil)) // no page, and as large
+	require.Equal(t, 8, pieces)
+	require.Zero(t, reserved)
+	api.ReservePage = func(context.Context) (PageRoom, error) { return PageRoom{}, errors.New("no room") }
+	for path, status := range map[string]int{"/words": http.StatusInternalServerError, "/all": http.StatusInternalServerError, "/word": http.StatusOK} {
+		w := httptest.NewRecorder()
+		r.ServeHTTP(w, httptest.NewRequest(http.MethodGet, prefix+path, nil))
+		require.Equal(t, status, w.Code, path)
+	}
 }
 
 // One record is always on a page.

@@ -113,13 +113,24 @@ func appendResponse(buffer []byte, v any) []byte {
 // bodyBuffers holds buffers for responses, which live only until they are sent.
 var bodyBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// respond sends v, encoded. encoded is called before anything is sent.
-func respond(w http.ResponseWriter, status int, v any, encoded func()) {
+// respond sends v, encoded. encoded is called before anything is sent. room is asked for the room of a response
+// that is larger than a piece and has none yet, as a client that does not read it keeps it in memory. It is nil for
+// a command, whose answer is small: what was done is not refused.
+func respond(w http.ResponseWriter, status int, v any, encoded func(), room func() (PageRoom, error)) error {
 	buffer := bodyBuffers.Get().(*[]byte)
+	defer bodyBuffers.Put(buffer)
 	*buffer = appendResponse((*buffer)[:0], v)
 	encoded()
+	if room != nil && len(*buffer) > pieceBytes {
+		taken, err := room()
+		if err != nil {
+			return err
+		}
+		taken.Encoded()
+		defer taken.Written()
+	}
 	write(w, status, *buffer)
-	bodyBuffers.Put(buffer)
+	return nil
 }
 
 // setHeaders sends the response's fields with the tag `header` as headers of that name. Those fields have json:"-".

@@ -57,16 +57,20 @@ type Readers struct {
 	closing        <-chan struct{}    // closed when the gateway stops; all of them end
 	polls, streams prometheus.Gauge
 	refused        prometheus.Counter
+	reserve        func(context.Context) (endpoint.PageRoom, error) // the room of a page that a stream catches up with; nil: always there
 
 	mu     sync.Mutex
 	frames map[uuid.UUID]*frame
 }
 
-// NewReaders returns a Readers without any. open is labelled by kind; closing may be nil.
-func NewReaders(limit int, closing <-chan struct{}, open *prometheus.GaugeVec, refused prometheus.Counter) *Readers {
+// NewReaders returns a Readers without any. open is labelled by kind; closing may be nil, and reserve, which is that
+// of endpoint.API.
+func NewReaders(
+	limit int, closing <-chan struct{}, open *prometheus.GaugeVec, refused prometheus.Counter, reserve func(context.Context) (endpoint.PageRoom, error),
+) *Readers {
 	return &Readers{
 		limit: limit, slots: screens.NewSlotTable(limit), closing: closing, polls: open.WithLabelValues("poll"), streams: open.WithLabelValues("stream"),
-		refused: refused, frames: map[uuid.UUID]*frame{},
+		refused: refused, reserve: reserve, frames: map[uuid.UUID]*frame{},
 	}
 }
 
@@ -121,6 +125,7 @@ type start struct {
 
 func readStart(in *endpoint.Input) start {
 	refuseKinds(in)
+	in.RefuseQuery("webhook", "is no parameter here: the stream has every event, with its delivery to the first of several webhooks. Read pages of `/events` for one of them")
 	from := start{in.QueryLogCursor("after", "Cursor to read behind, or `latest`; none: from the oldest on"), "after"}
 	if last, given := in.HeaderLogCursor("Last-Event-ID", "Likewise, but for `latest`; counts more than `after`"); given {
 		from = start{last, "Last-Event-ID"}
@@ -258,6 +263,7 @@ func (h Handlers) stream(ctx context.Context, from start) (func(http.ResponseWri
 	}
 	return func(w http.ResponseWriter, r *http.Request) {
 		defer leave()
+		defer s.giveRoomBack()
 		s.follow(w, r)
 	}, nil
 }
@@ -273,6 +279,7 @@ type eventStream struct {
 	anywhere bool
 	after    uint64                                   // the cursor of the last event of the page, or that was sent
 	page     []lanes.Logged                           // read from the store, and not sent yet
+	room     endpoint.PageRoom                        // of that page
 	next     func() ([]lanes.Logged, <-chan struct{}) // what is saved after the page
 
 	w          http.ResponseWriter
@@ -288,6 +295,16 @@ func (s *eventStream) readPage(ctx context.Context) (err error) {
 	if s.after >= saved {
 		return nil
 	}
+	if s.readers.reserve != nil {
+		if s.room, err = s.readers.reserve(ctx); err != nil {
+			return err
+		}
+	}
+	defer func() {
+		if err != nil || len(s.page) == 0 {
+			s.giveRoomBack()
+		}
+	}()
 	if s.page, err = s.r.Events(ctx, s.after, catchUpPage); err != nil {
 		return err
 	}
@@ -299,6 +316,15 @@ func (s *eventStream) readPage(ctx context.Context) (err error) {
 		s.after = saved
 	}
 	return nil
+}
+
+// giveRoomBack frees the room of a page that is sent, or never will be.
+func (s *eventStream) giveRoomBack() {
+	if s.room.Written != nil {
+		s.room.Encoded()
+		s.room.Written()
+		s.room = endpoint.PageRoom{}
+	}
 }
 
 // follow writes the response until one side ends it. A reader that is too slow has to connect again.
@@ -318,10 +344,15 @@ func (s *eventStream) follow(w http.ResponseWriter, r *http.Request) {
 // catchUp sends what the store has. It returns false when the stream ends.
 func (s *eventStream) catchUp(ctx context.Context) bool {
 	for len(s.page) > 0 {
-		if !s.write(encodeEvents(s.page, s.log)) {
+		encoded := encodeEvents(s.page, s.log)
+		if s.room.Encoded != nil {
+			s.room.Encoded()
+		}
+		if !s.write(encoded) {
 			return false
 		}
 		s.after = s.page[len(s.page)-1].Cursor
+		s.giveRoomBack()
 		select {
 		case <-s.readers.closing:
 			return false

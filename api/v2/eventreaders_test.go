@@ -21,12 +21,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rangegate/api/endpoint"
+	"rangegate/api/screens"
 	"rangegate/lanes"
 )
 
 func newReaders(limit int) *Readers {
 	open := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "readers"}, []string{"kind"})
-	return NewReaders(limit, nil, open, prometheus.NewCounter(prometheus.CounterOpts{Name: "refused"}))
+	return NewReaders(limit, nil, open, prometheus.NewCounter(prometheus.CounterOpts{Name: "refused"}), nil)
 }
 
 // loggingRange is a range with an event log.
@@ -84,13 +85,30 @@ func (r *loggingRange) Events(_ context.Context, after uint64, limit int) ([]lan
 func (r *loggingRange) Latest(context.Context) (lastEvent, lastEnded, lastAct uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return uint64(len(r.log)), 0, 0
+	return uint64(len(r.log)), uint64(len(r.log)), 0
 }
 
 func (r *loggingRange) Saved() (event, ended uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return uint64(len(r.log)), 0
+	return uint64(len(r.log)), uint64(len(r.log))
+}
+
+func (r *loggingRange) History(context.Context, uint64, int) ([]lanes.Ended, error) { return nil, nil }
+
+func (r *loggingRange) HistoryOf(context.Context, string, uint64, int) ([]lanes.Ended, error) {
+	return nil, nil
+}
+
+func (r *loggingRange) HistoryKeptBehind(ctx context.Context) (uint64, error) {
+	return r.EventsKeptBehind(ctx)
+}
+
+func (r *loggingRange) Redeliver(_ context.Context, selection lanes.EventSelection, _ *lanes.KeyOf[lanes.Redelivery]) (lanes.Redelivery, error) {
+	if selection.Whole && selection.After < uint64(r.trimmed) {
+		return lanes.Redelivery{}, lanes.ErrEventsGone
+	}
+	return lanes.Redelivery{Events: 1}, nil
 }
 
 func (r *loggingRange) LogID() uint64 { return r.id.Load() }
@@ -131,7 +149,7 @@ func (r *loggingRange) newAPI(t *testing.T, readers *Readers) http.Handler {
 	codes := endpoint.Errors{}
 	for _, code := range append(SessionCodes("event_not_found", "not_redeliverable", "webhook_not_configured", "webhook_gone", "cursor_gone", "not_saved", "not_running", "not_paused", "ceasefire", "duration_out_of_range",
 		"no_time_left", "group_not_found", "lane_not_found", "lane_occupied", "lane_not_accessible", "lane_not_usable", "lane_not_clear"),
-		"invalid_request", "not_found", "method_not_allowed", "request_timeout", "too_large", "unsupported_media_type", "timeout", "internal") {
+		"invalid_request", "not_found", "method_not_allowed", "request_timeout", "too_large", "unsupported_media_type", "timeout", "internal", "overloaded") {
 		codes[code] = endpoint.Error{Status: http.StatusBadRequest, Sentence: code}
 	}
 	a := &endpoint.API{Errors: codes, Timeout: 5 * time.Second, Defect: func(_ *http.Request, cause error, _ []byte) { t.Error("defect:", cause) }}
@@ -332,6 +350,58 @@ func TestAStreamHasWhatIsSavedAndWhatComes(t *testing.T) {
 	})
 }
 
+// The pages that streams catch up with take the room that pages of records have: while one is read and sent, and
+// no longer.
+func TestAStreamThatCatchesUpTakesTheRoomOfOnePage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newLoggingRange(250) // three pages
+		taken, full := 0, false
+		readers := newReaders(0)
+		readers.reserve = func(context.Context) (endpoint.PageRoom, error) {
+			if full {
+				return endpoint.PageRoom{}, screens.Overloaded("pages of records are being written")
+			}
+			taken++
+			return endpoint.PageRoom{Encoded: func() {}, Written: sync.OnceFunc(func() { taken-- })}, nil
+		}
+		h := r.newAPI(t, readers)
+
+		unread := begin(t.Context(), h, "/events/stream?after=0")
+		next := readMessages(unread.Body)
+		for _, until := range []int{1, 99, 101, 199, 220} {
+			for m, ok := next(); m.id != fmt.Sprint(until); m, ok = next() {
+				require.True(t, ok)
+			}
+			synctest.Wait()
+			require.Equal(t, 1, taken, "event %d of 250 is read", until)
+		}
+		for m, _ := next(); m.id != "250"; m, _ = next() {
+		}
+		synctest.Wait()
+		require.Zero(t, taken, "all is read")
+		r.save(1)
+		m, _ := next()
+		require.Equal(t, "251", m.id)
+		synctest.Wait()
+		require.Zero(t, taken, "what comes is no page")
+
+		behind := begin(t.Context(), h, "/events/stream?after=100")
+		synctest.Wait()
+		require.Equal(t, 1, taken)
+		require.NoError(t, behind.Body.Close()) // the reader is gone
+		synctest.Wait()
+		require.Zero(t, taken, "nobody reads the page")
+
+		full = true
+		refusal, err := io.ReadAll(begin(t.Context(), h, "/events/stream?after=0").Body)
+		require.NoError(t, err)
+		require.Contains(t, string(refusal), `"overloaded"`)
+		close(r.ended)
+		_, ok := next()
+		require.False(t, ok)
+	})
+}
+
 // What is saved between a read of the store and the wait for more is neither missed nor sent twice.
 func TestWhatIsSavedDuringARead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -365,14 +435,29 @@ func TestWhatIsSavedDuringARead(t *testing.T) {
 // refused requires that a request is refused as Error shows, whatever it reads by: a page, a wait or a stream.
 func refused(t *testing.T, h http.Handler, query, want string) {
 	t.Helper()
-	for path, header := range map[string]string{
-		"/events?" + query: "", "/events?wait=60&" + query: "", "/events/stream?" + query: "", "/events?limit=1&" + query: "",
-	} {
-		response := begin(t.Context(), h, path, "Last-Event-ID", header)
+	paths := []string{"/events?" + query, "/events?wait=60&" + query, "/events/stream?" + query, "/events?limit=1&" + query}
+	if after, ofCursor := strings.CutPrefix(query, "after="); ofCursor {
+		paths = append(paths, "/history?"+query, "/history?external_id=a&"+query)
+		if _, err := strconv.ParseInt(after, 10, 64); err == nil && after[0] != '-' {
+			require.Contains(t, redeliver(t, h, after), want)
+		}
+	}
+	for _, path := range paths {
+		response := begin(t.Context(), h, path)
 		text, err := io.ReadAll(response.Body)
 		require.NoError(t, err)
 		require.Contains(t, string(text), want, path)
 	}
+}
+
+// redeliver has the events behind a cursor sent again.
+func redeliver(t *testing.T, h http.Handler, after string) string {
+	body := strings.NewReader(`{"after":"` + after + `","until":"1000"}`)
+	r := httptest.NewRequestWithContext(t.Context(), "POST", "/events/redeliver", body)
+	r.Header.Set("Content-Type", "application/json")
+	recorder := httptest.NewRecorder()
+	h.ServeHTTP(recorder, r)
+	return recorder.Body.String()
 }
 
 // A cursor that the log has not given yet is refused in every call: who reads behind it would be deaf until
@@ -480,6 +565,9 @@ func TestAStreamEndsWithItsLog(t *testing.T) {
 func TestFiltersThatTheLogDoesNotHave(t *testing.T) {
 	h := newLoggingRange(3).newAPI(t, newReaders(0))
 	refused(t, h, "kinds=sessionStopped", `"fields":{"kinds":"is no parameter here`)
+	text, err := io.ReadAll(begin(t.Context(), h, "/events/stream?webhook=books").Body)
+	require.NoError(t, err)
+	require.Contains(t, string(text), `"fields":{"webhook":"is no parameter here`)
 	for _, path := range []string{"/events?webhook=nobody", "/events?webhook=nobody&wait=60"} {
 		text, err := io.ReadAll(begin(t.Context(), h, path).Body)
 		require.NoError(t, err)

@@ -2,6 +2,7 @@ package v2
 
 import (
 	"context"
+	"errors"
 
 	"rangegate/api/endpoint"
 	"rangegate/lanes"
@@ -57,13 +58,20 @@ func (h Handlers) redeliver(ctx context.Context, part selection, key *lanes.KeyO
 	if err != nil {
 		return lanes.Redelivery{}, err
 	}
-	for _, c := range []endpoint.LogCursor{part.after, part.until} {
-		if log := eventLog(ctx, r); c.Log != 0 && c.Log != log.id {
-			return lanes.Redelivery{}, log.gone(ctx)
-		}
+	log := eventLog(ctx, r)
+	if part.until.Log != 0 && part.until.Log != log.id {
+		return lanes.Redelivery{}, log.gone(ctx)
 	}
-	part.After, part.Until = part.after.Number, part.until.Number
-	return r.Redeliver(ctx, part.EventSelection, key)
+	from, err := log.locate(ctx, part.after, "after")
+	if err != nil {
+		return lanes.Redelivery{}, err
+	}
+	part.After, part.Until, part.Whole = part.after.Number, part.until.Number, !from.anywhere
+	result, err := r.Redeliver(ctx, part.EventSelection, key)
+	if errors.Is(err, lanes.ErrEventsGone) {
+		err = log.gone(ctx)
+	}
+	return result, err
 }
 
 func showRedelivery(_ selection, result lanes.Redelivery) Redelivered {
