@@ -61,7 +61,7 @@ await story(async () => {
   await staff.openLane(1);
   await look(page, "panel: a session");
   await staff.panel.getByRole("button", { name: "5 minutes more" }).first().click();
-  await page.locator("#undo").getByRole("button").waitFor();
+  await page.locator("#outcome").getByRole("button").waitFor();
   await look(page, "panel: what may be taken back");
   await staff.panel.getByRole("button", { name: "5 minutes less" }).first().click();
   await staff.panel.getByRole("button", { name: "Move …" }).click();
@@ -84,7 +84,7 @@ await story(async () => {
   await page.getByRole("button", { name: "All", exact: true }).click();
   await page.locator("#selection .many-actions:not([data-moved])").waitFor();
   await page.getByRole("button", { name: "Resume 1" }).click();
-  await page.locator("#undo").getByText("1 resumed").waitFor();
+  await page.locator("#outcome").getByText("1 resumed").waitFor();
   await look(page, "board: several lanes, and what became of them");
   await pos("POST", `/sessions/${paused}/pause`);
   await page.locator("#selection summary").first().click();

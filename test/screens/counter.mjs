@@ -12,7 +12,7 @@ await story(async () => {
   const { page } = staff;
   const lane = (n) => staff.card(n).getByRole("button", { name: `Lane ${n}`, exact: true });
   const preset = (n) => staff.panel.getByRole("button", { name: `Sell ${n} minutes` });
-  const undo = page.locator("#undo").getByRole("button", { name: /^Undo/ });
+  const undo = page.locator("#outcome").getByRole("button", { name: /^Undo/ });
   const compact = page.getByRole("button", { name: "Compact" });
   // taps does something by touches alone, and checks how many it took.
   const taps = async (n, ...touched) => {
@@ -66,7 +66,7 @@ await story(async () => {
   const bayB = page.locator("summary").and(page.getByLabel("Bay B: more"));
   const all = page.getByRole("button", { name: "Select all" });
   const many = (name) => page.locator("#selection").locator("button, summary").filter({ visible: true, hasText: name });
-  const report = page.locator("#undo");
+  const report = page.locator("#outcome");
   const minutes = async () => Promise.all([4, 5, 6].map(async (n) => (await sessionOn(n))?.duration));
   await taps(4, bayB, all, many("Sell 3"), page.locator("#selection").getByRole("button", { name: "Sell 60 minutes" }));
   await report.getByText("3 sold").waitFor();
@@ -149,7 +149,7 @@ await story(async () => {
   await staff.stop(2);
   await sell(2, "Ann Lee");
   await taps(1, undo);
-  await page.locator("#undo").getByText("The lane is occupied by another session.").waitFor();
+  await page.locator("#outcome").getByText("The lane is occupied by another session.").waitFor();
   assert.equal((await sessions()).length, 2);
 
   tell("A name that was typed is not lost when the till sells the lane, nor when the sign-in ends");
@@ -191,7 +191,7 @@ await story(async () => {
   await staff.go("Ended");
   await page.getByRole("searchbox", { name: "Search customer, lane or ID" }).fill("till-7");
   await staff.row("Bo Doe", "Lane 5").getByRole("button", { name: "Go on with the session of Bo Doe" }).tap();
-  await page.getByText("Choose a free lane for Bo Doe").first().waitFor();
+  await page.getByText("Choose a lane for Bo Doe").first().waitFor();
   await lane(6).tap();
   await staff.inState(6, "running");
   await staff.says(6, "Bo Doe");

@@ -127,15 +127,15 @@ await story(async () => {
     assert.deepEqual(await lanes(), ["Lane 60", "Lane 1", "Lane 2"], "those that run, and then those that are paused");
     await safe("next");
     await rows.first().getByRole("button", { name: german ? "15 Minuten mehr: Lane 60" : "15 minutes more: Lane 60" }).tap();
-    await page.locator("#undo").getByText("Lane 60: +15 min").waitFor();
+    await page.locator("#outcome").getByText("Lane 60: +15 min").waitFor();
     await rows.first().locator(".open-lane").tap();
     await staff.panel.getByRole("heading", { name: "Lane 60" }).waitFor();
     await staff.opened();
     await safe("panel");
     assert.ok((await staff.panel.getByRole("button", { name: german ? "Stoppen" : "Stop" }).boundingBox()).y > height * 0.4, "the thumb reaches what is done with it");
     await staff.panel.getByRole("button", { name: german ? "Schließen" : "Close", exact: true }).tap();
-    await page.locator("#undo").getByRole("button", { name: german ? "Rückgängig: Lane 60: +15 min" : "Undo: Lane 60: +15 min" }).tap();
-    await page.locator("#undo").waitFor({ state: "hidden" });
+    await page.locator("#outcome").getByRole("button", { name: german ? "Rückgängig: Lane 60: +15 min" : "Undo: Lane 60: +15 min" }).tap();
+    await page.locator("#outcome").waitFor({ state: "hidden" });
 
     tell("All lanes are at most two screens, and a bay is one touch away; selecting moves nothing");
     await staff.view("board");
@@ -153,7 +153,7 @@ await story(async () => {
     await page.locator("#selection summary").first().tap();
     await page.locator("#selection [data-minutes]").first().waitFor();
     await safe("selling to several");
-    await page.locator("#main").tap({ position: { x: 2, y: 2 } });
+    await page.locator("#tally").tap(); // beside the form
     assert.deepEqual((await placesOf(page)).map(({ w, h }) => [w, h]), places.map(({ w, h }) => [w, h]));
     await page.locator("#selection").getByRole("button", { name: german ? "Auswahl beenden" : "Stop selecting" }).tap();
     await page.evaluate(() => document.getElementById("main").scrollTo(0, 0));

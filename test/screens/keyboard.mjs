@@ -137,8 +137,8 @@ await story(async () => {
   await keys.to(bar.getByRole("button", { name: "Close 2 for sale" }));
   await keys.press("Enter");
   await staff.inState(3, "closed");
-  await page.locator("#undo").getByText("2 closed for sale").waitFor();
-  await keys.to(page.locator("#undo").getByRole("button", { name: "Undo: 2 closed for sale" }));
+  await page.locator("#outcome").getByText("2 closed for sale").waitFor();
+  await keys.to(page.locator("#outcome").getByRole("button", { name: "Undo: 2 closed for sale" }));
   await keys.press("Enter");
   await staff.inState(3, "free");
   await staff.inState(1, "closed"); // as it was

@@ -25,15 +25,17 @@ await story(async () => {
       const page = (staff.page = await open(context, `${scene.api}/control/11111111-0000-4000-8000-${String(lanes).padStart(12, "0")}`));
       const window = await context.newCDPSession(page);
       await staff.signIn("sam");
+      let size = "";
+      if (process.env.PICTURES) {
+        await page.exposeFunction("picture", (name) => page.screenshot({ path: join(process.env.PICTURES, `${size}-${locale}-${lanes}-${name.replaceAll(/\W+/g, "-")}.png`) }));
+      }
       const sizes = SIZES.filter((_, size) => isMeasured(size, language, lanes));
       for (const [width, height, touch] of sizes) {
         await window.send("Emulation.setTouchEmulationEnabled", { enabled: touch, maxTouchPoints: 5 });
         await window.send("Emulation.setDeviceMetricsOverride", { width, height, deviceScaleFactor: 1, mobile: touch });
+        size = `${width}x${height}`;
         const found = await page.evaluate((options) => window.measuring.all(options), { touch });
         wrong.push(...found.wrong.map(({ scene: state, of, rule }) => ({ where: `${width}×${height} ${locale.slice(0, 2)}, ${lanes} lanes (${found.density}), ${state}`, of, rule })));
-        if (found.wrong.length > 0 && process.env.PICTURES) {
-          await page.screenshot({ path: join(process.env.PICTURES, `${width}x${height}-${locale}-${lanes}.png`) });
-        }
       }
       await page.close();
     }));

@@ -11,6 +11,9 @@
   // The stream begins with the gateway's messages up to the first picture, and goes on with what is fed. What is asked of the gateway
   // about a lane succeeds.
   window.fetch = async (url, options = {}) => {
+    if (String(url).endsWith("/sessions") && options.method === "POST") {
+      return Response.json(session(picture.lanes.length, 60, 60), { status: 201 });
+    }
     if (String(url).includes("/control/api/") && options.method !== undefined && options.method !== "GET") {
       return new Response(null, { status: 204 });
     }
@@ -121,21 +124,61 @@
     { name: "who ends next", few: true, feed: evening, phone: true, do: () => view("next"), undo: () => view("board") },
     { name: "the menu is open", few: true, do: () => isShown(find("#menu")) && find("#menu").click(), undo: () => isShown(find("#menu")) && find("#menu").click() },
     { name: "a call for help", feed: help, check: checkHelp },
-    { name: "time was added", few: true, feed: evening, do: () => find(".lane[data-state=running] .quick .one-tap").click(), undo: async () => (await import("/control/assets/main.js"), hide("#undo")) },
+    { name: "time was added", few: true, feed: evening, do: addTime, check: checkOutcome, undo: () => hide("#outcome") },
+    { name: "a free lane is open", few: true, do: async () => {
+      find(".lane[data-state=free] .open").click();
+      await until(() => !find("#panel[data-just-opened]"));
+    } },
+    { name: "time was sold", few: true, do: async () => {
+      find("#panel [data-minutes='60']").click();
+      await outcome();
+    }, check: checkOutcome, undo: () => hide("#outcome") },
     { name: "lanes are selected", do: () => {
       find(".toolbar > .button.quiet").click();
       find(".many-which > .button").click();
     }, undo: () => find("#selection .many-end").click() },
+    { name: "several lanes are sold", few: true, do: async () => {
+      find(".toolbar > .button.quiet").click();
+      find(".many-which > .button").click();
+      await until(() => !find(".many-actions[data-moved]"));
+      find(".many-menu:has(.many-sell) summary").click();
+    }, undo: () => {
+      find(".many-menu:has(.many-sell)").open = false;
+      find("#selection .many-end").click();
+    } },
+    { name: "several lanes were extended", few: true, do: async () => {
+      find(".toolbar > .button.quiet").click();
+      find(".many-which > .button").click();
+      await until(() => !find(".many-actions[data-moved]"));
+      find(".many-actions > .button").click();
+      await outcome();
+    }, check: checkOutcome, undo: () => {
+      hide("#outcome");
+      find("#selection .many-end").click();
+    } },
     { name: "a lane is open", few: true, do: () => find(".lane .open").click(), undo: () => document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", bubbles: true })) },
     { name: "the moment of a ceasefire", feed: ceasefire, before: settle, check: checkBegin },
     { name: "a ceasefire", do: () => document.body.removeAttribute("data-settling"), check: checkCeasefire },
+    { name: "a ceasefire, time was added", few: true, do: addTime, check: checkOutcome, undo: () => hide("#outcome") },
     { name: "a ceasefire, what needs staff", phone: true, do: () => view("queue"), undo: () => view("board") },
     { name: "long names", feed: longNames },
+    { name: "long names, time was added", few: true, do: addTime, check: checkOutcome, undo: () => hide("#outcome") },
     { name: "long names, the menu is open", few: true, do: () => isShown(find("#menu")) && find("#menu").click(), undo: () => isShown(find("#menu")) && find("#menu").click() },
     { name: "long names, a ceasefire", feed: () => ({ ...longNames(), holds: ceasefire().holds, lanes: ceasefire().lanes.map((lane, i) => ({ ...lane, name: `Langwaffenbahn ${i + 1}` })) }) },
   ];
 
   const hide = (selector) => (find(selector).hidden = true);
+  // until waits for what a busy machine may need some frames for.
+  async function until(is) {
+    for (let n = 0; !is() && n < 600; n++) {
+      await frame();
+    }
+  }
+  const outcome = () => until(() => isShown(find("#outcome")));
+  async function addTime() {
+    find(".lane[data-session] .quick .one-tap, .ending .button").click();
+    await outcome();
+  }
   async function settle() {
     (await import("/control/assets/settling.js")).settle();
   }
@@ -164,6 +207,7 @@
         await frame();
       }
       const note = (of, rule) => wrong.push({ scene: scene.name, of: describe(of), rule });
+      await window.picture?.(scene.name);
       measure({ touch, note });
       scene.check?.({ touch, note });
       begin ??= rectOf(find("#begin button"));
@@ -205,9 +249,9 @@
 
   const CONTROLS = "button, a[href], input:not(.chip input, .check input, .choice input), select, textarea, summary, label.chip, label.check, label.choice";
   // What lies over the page for a while: it may cover anything but CEASEFIRE.
-  const OVERLAYS = "#panel, #undo, #sold, #selection, #picking, #switch-user, #alarm, .top [data-menu-items], .top[data-menu] .tabs, .top[data-menu] .who, .attention[data-open] .drawer, .toolbar, .lane > .trouble";
+  const OVERLAYS = "#panel, #outcome, #selection, .many-sell, #picking, #switch-user, #alarm, .top [data-menu-items], .top[data-menu] .tabs, .top[data-menu] .who, .attention[data-open] .drawer, .toolbar, .lane > .trouble";
   // What may be scrolled sideways, as its end is seen to be cut.
-  const SIDEWAYS = ".toolbar .scroll, .toolbar .chips";
+  const SIDEWAYS = ".toolbar, .toolbar .chips";
   // Texts that give way: each is whole in the panel of its lane, in the queue, or in its title.
   const SHORTENED = ".customer, .open .word, .need .which, .need .line span, .bay-head h2, .bay-head .free, .badge span, .open-lane .about *, .range h1, #tally, #who";
   // The word of a lane's name, whose number is never cut.
@@ -487,6 +531,23 @@
     const { left, top, right, bottom } = rectOf(begin);
     if (!begin.contains(document.elementFromPoint((left + right) / 2, (top + bottom) / 2))) {
       note(begin, "is not under the finger that has pressed it");
+    }
+  }
+
+  // What became of the last action lies on no lane, and is away from CEASEFIRE.
+  function checkOutcome({ note }) {
+    const told = find("#outcome");
+    if (!isShown(told)) {
+      note(told, "is not shown");
+      return;
+    }
+    const [at, begin] = [rectOf(told), rectOf(find("#begin button"))];
+    if (at.bottom > rectOf(find(".middle")).top + 0.6 || at.top < 0 || at.left < 0 || at.right > innerWidth) {
+      note(told, `lies beyond the head, at ${show(at)}`);
+    }
+    const away = Math.max(begin.left - at.right, at.left - begin.right, begin.top - at.bottom, at.top - begin.bottom);
+    if (away < 16) {
+      note(told, `is ${Math.round(away)} px from the ceasefire`);
     }
   }
 

@@ -220,9 +220,9 @@ export class Board {
   }
 }
 
-// isTarget is true if a session may move to the lane.
+// isTarget is true if a session may move to the lane. On a lane that is held it is paused until the release.
 function isTarget(lane) {
-  return stateOf(lane) === "free";
+  return ["free", "locked"].includes(stateOf(lane));
 }
 
 // BayHead is the head of a bay: its name, how many of its lanes are free, and a menu with its ceasefire, and with what selects its lanes.

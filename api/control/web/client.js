@@ -10,7 +10,7 @@ export class Client {
     this.t = t;
     this.range = range;
     this.signedOut = signedOut;
-    this.undo = null; // does what staff may take back: undo.js
+    this.outcome = null; // does what staff may take back: outcome.js
     this.lost = null; // since when the stream is lost; null: it is not
     this.onChange = () => {}; // called when the ceasefires that are asked for have changed
     this.onConfirmed = () => {}; // called with a ceasefire that was asked for and the gateway's reply

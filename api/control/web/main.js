@@ -17,13 +17,13 @@ import { keepStill } from "./keepstill.js";
 import { Range } from "./model.js";
 import { NextEnding } from "./nextending.js";
 import { Notifications } from "./notifications.js";
+import { Outcome } from "./outcome.js";
 import { Pages } from "./pages.js";
 import { Panel } from "./panel.js";
 import { SelectionBar } from "./selectionbar.js";
 import { guardPresses } from "./settling.js";
 import { isSmall, useSmallScreen } from "./smallscreen.js";
-import { Undo } from "./undo.js";
-import { Sold } from "./shootercode.js";
+import { confirmSale } from "./shootercode.js";
 import { SignIn } from "./signin.js";
 import { SwitchUser } from "./switchuser.js";
 
@@ -58,8 +58,7 @@ const notReached = () => [...byId("board").querySelectorAll(".lane[data-missing]
 keepStill(byId("main"), [document.querySelector(".alarm-place"), byId("contact")], notReached);
 const header = new Header(client, signOut);
 const switchUser = new SwitchUser(client, signIn, byId("switch-user"), byId("who"));
-client.undo = new Undo(client, byId("undo"));
-const sold = new Sold(client, byId("sold"));
+client.outcome = new Outcome(client, byId("outcome"));
 const panel = new Panel(client, byId("panel"), {
   onShow: (lane) => board.mark(lane),
   onClose: (lane) => (pages.isShown("board") ? board.focus(lane) : pages.isShown("next") ? next.focus(lane) : byId("main").focus()),
@@ -67,7 +66,7 @@ const panel = new Panel(client, byId("panel"), {
     pages.open("board", false);
     return board.pick(customer, isStill);
   },
-  onSold: (session, lane) => sold.show(session, lane),
+  onSold: (session, lane) => confirmSale(client, session, lane),
 });
 const board = new Board(client, byId("board"), byId("picking"), (lane) => panel.open(lane));
 new SelectionBar(client, byId("selection"), board.selecting, () => panel.close());
@@ -109,7 +108,7 @@ function pickOnBoard(customer) {
 // connect opens the stream for who has signed in. After a wrong PIN it does so only if the stream has ended meanwhile.
 function connect(accepted = true) {
   if (accepted) {
-    client.undo.hide(); // which would be recorded under another name
+    client.outcome.hide(); // which would be recorded under another name
     stream.close();
   }
   stream.isOpen || stream.open();
@@ -122,8 +121,7 @@ function signedOut(reason) {
   pages.stop();
   range.forget();
   attention.forget();
-  client.undo.hide();
-  sold.hide();
+  client.outcome.hide();
   byId("said").textContent = "";
   ceasefire.show();
   byId("screen").hidden = true;

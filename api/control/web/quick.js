@@ -13,10 +13,10 @@ export function quickActions(client, lane, error, open) {
   };
   const more = (minutes) =>
     action(client, { words: `+${minutes}`, kind: minutes === 15 ? "one-tap" : "", label: named(t("quick.more", { minutes })) }, error,
-      () => client.undo.modify(lane, minutes));
+      () => client.outcome.modify(lane, minutes));
   const stop = () =>
     confirmButton(client, { words: t("quick.stop"), kind: "danger", label: named(t("quick.stop")) }, t("quick.stop_sure"), error,
-      () => client.undo.stop(lane));
+      () => client.outcome.stop(lane));
 
   const buttons = [];
   if (lane.help) {
@@ -36,7 +36,7 @@ export function quickActions(client, lane, error, open) {
       buttons.push(...(lane.held ? [] : [command("start", "play", () => client.session(lane, "start"), "primary one-tap")]), more(15), stop());
       break;
     case "running":
-      buttons.push(...(lane.help ? [] : [more(5)]), more(15), command("pause", "pause", () => client.undo.pause(lane), "one-tap"), stop());
+      buttons.push(...(lane.help ? [] : [more(5)]), more(15), command("pause", "pause", () => client.outcome.pause(lane), "one-tap"), stop());
       break;
     case "paused":
       buttons.push(...(lane.session.paused_by_hold || lane.held ? [] : [command("resume", "play", () => client.session(lane, "resume"), "primary one-tap")]), ...(lane.help ? [] : [more(5)]), stop());

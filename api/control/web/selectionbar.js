@@ -155,7 +155,7 @@ export class SelectionBar {
     const others = selected.filter((lane) => !applies(lane));
     const failed = outcome.done.length < lanes.length;
     const lines = [...refusalLines(client, outcome), ...(others.length > 0 ? [laneLine(t, others, t(`many.not_${name}`))] : [])];
-    client.undo.report({ words: t(`many.done_${name}`, { n: outcome.done.length, minutes }), lines, failed }, undo && outcome.done.length > 0 ? async () => {
+    client.outcome.report({ words: t(`many.done_${name}`, { n: outcome.done.length, minutes }), lines, failed }, undo && outcome.done.length > 0 ? async () => {
       const back = await forEachLane(outcome.done, (lane) => undo(client, lane));
       return back.done.length === outcome.done.length ? null : { words: t("many.taken_back", { n: back.done.length }), lines: refusalLines(client, back), failed: true };
     } : null, more);

@@ -27,7 +27,7 @@ export class SessionActions {
     const command = (key, sign, kind) =>
       action(client, { words: t(`session.${key}`), sign, kind }, error, () => client.session(this.#lane, key));
     this.#start = command("start", "play", "primary");
-    this.#pause = action(client, { words: t("session.pause"), sign: "pause" }, this.#error, () => client.undo.pause(this.#lane));
+    this.#pause = action(client, { words: t("session.pause"), sign: "pause" }, this.#error, () => client.outcome.pause(this.#lane));
     this.#resume = command("resume", "play", "primary");
     this.#move = button({ words: t("session.move"), sign: "leave" }, () => this.#moveTo(pick));
     this.#makeStop();
@@ -72,12 +72,12 @@ export class SessionActions {
   #makeStop() {
     const { t } = this.#client;
     this.#stop = confirmButton(this.#client, { words: t("session.stop"), sign: "stop", kind: "danger" }, t("session.stop_sure"), this.#error,
-      () => this.#client.undo.stop(this.#lane));
+      () => this.#client.outcome.stop(this.#lane));
   }
 
   #timeSection() {
     const { t } = this.#client;
-    const change = (minutes) => this.#client.undo.modify(this.#lane, minutes);
+    const change = (minutes) => this.#client.outcome.modify(this.#lane, minutes);
     const steps = STEPS.map((minutes) => action(this.#client,
       { words: `${minutes > 0 ? "+" : "−"}${Math.abs(minutes)}`, label: t(minutes > 0 ? "time.more" : "time.less", { n: Math.abs(minutes) }) },
       this.#error, () => change(minutes)));
@@ -98,7 +98,7 @@ export class SessionActions {
     const lane = this.#lane;
     const to = await pick(lane);
     if (to) {
-      await perform(this.#client, this.#move, this.#error, () => this.#client.undo.move(lane, to));
+      await perform(this.#client, this.#move, this.#error, () => this.#client.outcome.move(lane, to));
     }
   }
 }

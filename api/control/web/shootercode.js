@@ -82,59 +82,21 @@ export class ShooterCode {
   }
 }
 
-const SHOWN = 20_000; // ms that a sale is confirmed
-
-// Sold confirms a sale for a while, with the code for who bought. It lies over the page and moves nothing. It stays while somebody is at it,
-// and goes at the next press elsewhere: work goes on, and the panel of the lane has the code too.
-export class Sold {
-  #client;
-  #root;
-  #timer = 0;
-
-  constructor(client, root) {
-    this.#client = client;
-    this.#root = root;
-    for (const [type, stay] of [["pointerenter", true], ["focusin", true], ["pointerleave", false], ["focusout", false]]) {
-      root.addEventListener(type, () => {
-        clearTimeout(this.#timer);
-        if (!stay && !root.matches(":hover") && !root.contains(document.activeElement)) {
-          this.#hideLater();
-        }
+// confirmSale tells of a sale: the code for who bought lies over the page once it is wanted, and goes at the next press elsewhere.
+export function confirmSale(client, { session_id: id, customer_name: customer, duration: minutes, created_at: at }, lane) {
+  const { t } = client;
+  client.outcome.confirm(t("code.sold", { lane: lane.name, customer, minutes }), (error) => {
+    const place = element("div.code-place", { popover: "auto" });
+    place.addEventListener("beforetoggle", ({ newState }) => {
+      const code = qrCode(t, id);
+      code.addEventListener("error", () => {
+        place.hidePopover();
+        error.show(t("error.no_code"));
       });
-    }
-    document.addEventListener("pointerdown", (event) => root.hidden || root.contains(event.target) || this.hide(), { capture: true });
-    document.addEventListener("keydown", (event) => event.key === "Escape" && root.contains(document.activeElement) && this.hide());
-  }
-
-  show(session, lane) {
-    const { t } = this.#client;
-    const { session_id: id, customer_name: customer, duration: minutes, created_at: at } = session;
-    const error = new ErrorText();
-    const code = qrCode(t, id);
-    code.addEventListener("error", () => {
-      code.remove();
-      error.show(t("error.no_code"));
+      place.replaceChildren(...(newState === "open" ? [code, element("p", {}, t("code.scan"))] : []));
     });
-    this.#root.replaceChildren(code, element("div.sold-words", {},
-      element("p.sold-what", {}, t("code.sold", { lane: lane.name, customer, minutes })), element("p", {}, t("code.scan")), error.element,
-      element("div.row", {}, printButton(this.#client, error, () => [{ session_id: id, lane: lane.name, minutes, at }]),
-        button({ sign: "close", kind: "quiet", label: t("code.close") }, () => this.hide()))));
-    this.#root.hidden = false;
-    this.#hideLater();
-  }
-
-  hide() {
-    clearTimeout(this.#timer);
-    const focused = this.#root.contains(document.activeElement);
-    this.#root.hidden = true;
-    this.#root.replaceChildren(); // it names a customer
-    if (focused) {
-      byId("main").focus();
-    }
-  }
-
-  #hideLater() {
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.hide(), SHOWN);
-  }
+    const show = button({ words: t("code.name"), sign: "phone", label: t("code.show") });
+    show.popoverTargetElement = place;
+    return [show, printButton(client, error, () => [{ session_id: id, lane: lane.name, minutes, at }]), place];
+  });
 }

@@ -1,25 +1,39 @@
-// What staff may take back for a while: a stop, a move, and time that was added or taken away; and what became of an action on several
-// lanes. It lies over the page and moves nothing; the next one replaces it.
+// What became of the last action, and what of it may be taken back for a while: a stop, a pause, a move, and time that was added or taken
+// away; how an action on several lanes went; and that time was sold, with the code for who bought it. It is shown in the head of the
+// page, where it lies on no lane and moves nothing; the next one replaces it.
 import { element, setText } from "/screens/element.js";
 import { ErrorText, action, announce, button } from "./actions.js";
 
 const SHOWN = 10_000; // ms
 const SHOWN_WITH_MORE = 30_000; // ms, where there is something else to do than to take it back
 
-export class Undo {
+export class Outcome {
   #client;
   #root;
-  #words = element("p");
+  #words = element("p.words");
   #lines = element("ul.lines");
-  #place = element("div");
+  #controls = element("div.controls");
   #error = new ErrorText();
   #timer = 0;
+  #shown = SHOWN; // ms that it is shown after nobody points at it and nothing in it has the focus
+  #end = null; // what happens then
+  #pointed = false;
   #modified = null; // {id, minutes} of the session whose change of time is offered
 
   constructor(client, root) {
     this.#client = client;
     this.#root = root;
-    root.append(this.#words, this.#place, this.#lines, this.#error.element);
+    root.append(element("div.told", {}, this.#words, this.#lines, this.#error.element), this.#controls);
+    for (const type of ["pointerenter", "pointerleave"]) {
+      root.addEventListener(type, () => {
+        this.#pointed = type === "pointerenter";
+        this.#endLater();
+      });
+    }
+    for (const type of ["focusin", "focusout"]) {
+      root.addEventListener(type, () => this.#endLater());
+    }
+    root.addEventListener("keydown", (event) => event.key === "Escape" && this.hide());
   }
 
   // modify adds minutes, or takes them away. What was added to the same session while the offer is there is taken back together.
@@ -60,61 +74,74 @@ export class Undo {
   hide() {
     clearTimeout(this.#timer);
     this.#modified = null;
+    this.#pointed = false;
     const focused = this.#root.contains(document.activeElement);
     this.#root.hidden = true;
     setText(this.#words, ""); // it names a customer
+    this.#words.title = "";
     this.#lines.replaceChildren();
-    this.#place.replaceChildren();
+    this.#controls.replaceChildren();
     if (focused) {
       document.getElementById("main").focus();
     }
   }
 
   // report shows what became of an action on several lanes: how many in words, and the others in lines. What failed stays until it is
-  // closed. undo takes the action back, and returns the report of that if it failed for some; null: it cannot be taken back. more are
+  // closed. undo takes the action back, and returns the report of that if it failed for some; null: it cannot be taken back. more returns
   // other controls about it.
   report({ words, lines, failed }, undo = null, more = null) {
-    clearTimeout(this.#timer);
-    this.#modified = null;
-    setText(this.#words, words);
-    this.#lines.replaceChildren(...lines.map((line) => element("li", {}, line)));
-    this.#error.show("");
-    const offer = undo && this.#button(words, async () => {
+    const offer = undo && this.#undoButton(words, async () => {
       const rest = await undo();
       rest ? this.report(rest) : this.#takenBack();
     });
-    const close = button({ sign: "close", kind: "undo-close", label: this.#client.t("panel.close") }, () => this.hide());
-    this.#place.replaceChildren(...[offer, ...(more?.(this.#error) ?? []), close].filter(Boolean));
-    this.#root.hidden = false;
-    announce([words, ...lines].join(". "));
-    this.#timer = setTimeout(() => {
-      if (!failed) {
-        this.hide();
-        return;
-      }
-      offer?.matches(":focus") && close.focus();
-      offer?.remove();
-    }, more ? SHOWN_WITH_MORE : SHOWN);
+    const close = this.#closeButton(this.#client.t("panel.close"));
+    this.#tell({ words, lines, controls: [offer, ...(more?.(this.#error) ?? []), close], shown: more ? SHOWN_WITH_MORE : SHOWN });
+    if (failed) {
+      this.#end = () => offer?.remove();
+    }
+  }
+
+  // confirm tells of something that is not taken back here; controls returns what may be done about it. It can be closed.
+  confirm(words, controls) {
+    this.#tell({ words, controls: [...controls(this.#error), this.#closeButton(this.#client.t("panel.close"))], shown: SHOWN_WITH_MORE });
   }
 
   #offer(words, undo) {
-    clearTimeout(this.#timer);
-    this.#modified = null;
-    setText(this.#words, words);
-    this.#lines.replaceChildren();
-    this.#error.show("");
-    this.#place.replaceChildren(this.#button(words, async () => {
+    this.#tell({ words, shown: SHOWN, controls: [this.#undoButton(words, async () => {
       await undo();
       this.#takenBack();
-    }));
-    this.#root.hidden = false;
-    announce(words);
-    this.#timer = setTimeout(() => this.hide(), SHOWN);
+    })] });
   }
 
-  #button(words, act) {
+  #tell({ words, lines = [], controls, shown }) {
+    this.#modified = null;
+    setText(this.#words, words);
+    this.#words.title = words; // it gives way where there is little room
+    this.#lines.replaceChildren(...lines.map((line) => element("li", {}, line)));
+    this.#error.show("");
+    this.#controls.replaceChildren(...controls.filter(Boolean));
+    this.#root.hidden = false;
+    announce([words, ...lines].join(". "));
+    this.#shown = shown;
+    this.#end = () => this.hide();
+    this.#endLater();
+  }
+
+  // endLater begins the time after which it ends, unless somebody is at it.
+  #endLater() {
+    clearTimeout(this.#timer);
+    if (!this.#root.hidden && !this.#pointed && !this.#root.contains(document.activeElement)) {
+      this.#timer = setTimeout(() => this.#end(), this.#shown);
+    }
+  }
+
+  #undoButton(words, act) {
     const { t } = this.#client;
     return action(this.#client, { words: t("undo"), kind: "undo-button", label: t("undo.of", { what: words }) }, this.#error, act);
+  }
+
+  #closeButton(label) {
+    return button({ sign: "close", kind: "outcome-close", label }, () => this.hide());
   }
 
   #takenBack() {

@@ -24,7 +24,7 @@ const { setTimeout: begin } = globalThis;
 globalThis.setTimeout = (...of) => begin(...of).unref(); // the end of an offer is not waited for
 
 let sent;
-let undo;
+let outcome;
 let root;
 const lane = { name: "Lane 3", session: { session_id: "s3", customer_name: "Jo" } };
 const other = { name: "Lane 4", session: { session_id: "s4", customer_name: "Li" } };
@@ -39,8 +39,8 @@ beforeEach(async () => {
     session: async ({ session }, command, body) => void sent.push([session.session_id, command, body]),
     sentence: String,
   };
-  const { Undo } = await import("./undo.js");
-  undo = new Undo(client, root);
+  const { Outcome } = await import("./outcome.js");
+  outcome = new Outcome(client, root);
 });
 
 // takeBack presses the button of the offer, and returns what is sent for it.
@@ -52,25 +52,35 @@ async function takeBack() {
 }
 
 test("minutes that are added to a session one after the other are taken back together", async () => {
-  await undo.modify(lane, 15);
-  await undo.modify(lane, 15);
+  await outcome.modify(lane, 15);
+  await outcome.modify(lane, 15);
   assert.deepEqual(await takeBack(), [["POST", "/sessions/s3/modify", { minutes: -30 }]]);
 });
 
 test("those of another session are another offer", async () => {
-  await undo.modify(lane, 15);
-  await undo.modify(other, 5);
+  await outcome.modify(lane, 15);
+  await outcome.modify(other, 5);
   assert.deepEqual(await takeBack(), [["POST", "/sessions/s4/modify", { minutes: -5 }]]);
 });
 
 test("what was added and taken away again leaves nothing to take back", async () => {
-  await undo.modify(lane, 5);
-  await undo.modify(lane, -5);
+  await outcome.modify(lane, 5);
+  await outcome.modify(lane, -5);
   assert.equal(root.hidden, true);
 });
 
 test("a pause is taken back by going on", async () => {
-  await undo.pause(lane);
+  await outcome.pause(lane);
   assert.deepEqual(sent, [["s3", "pause", undefined]]);
   assert.deepEqual(await takeBack(), [["POST", "/sessions/s3/resume", undefined]]);
+});
+
+test("a sale is confirmed with what may be done about it, and nothing of it is left once it is closed", () => {
+  const print = new FakeElement();
+  outcome.confirm("Lane 3: Jo, 60 min", () => [print]);
+  const [told, { children: [first, close] }] = root.children;
+  assert.equal(told.children[0].textContent, "Lane 3: Jo, 60 min");
+  assert.equal(first, print);
+  close.listeners.click();
+  assert.deepEqual([root.hidden, told.children[0].textContent, told.children[0].title, root.children[1].children], [true, "", "", []]);
 });
