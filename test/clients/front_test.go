@@ -32,16 +32,17 @@ const internal = `{"error":"a defect","code":"internal","trace_id":"4bf92f3577b3
 // story's keys begin with the name of its receipt, and end in what is asked; "events" is what is read without
 // a key.
 var faults = map[string][]fault{
-	"":        {{forwarded: true}, {status: http.StatusServiceUnavailable, retryAfter: "1", body: `{"error":"too much","code":"overloaded","trace_id":"t"}`}},
-	"-again":  {{status: http.StatusInternalServerError, body: internal}, {status: http.StatusInternalServerError, body: internal}},
-	"-early":  nil,
-	"-pause":  {{status: http.StatusTooManyRequests, retryAfter: "2"}},
-	"-third":  {{status: http.StatusOK, body: "<html>Welcome! Please accept our terms.</html>"}},
-	"-fourth": {{status: http.StatusFound, elsewhere: true}},
-	"-extend": {{status: http.StatusRequestTimeout}, {status: http.StatusInternalServerError, body: internal}},
-	"-resume": {{forwarded: true, status: http.StatusGatewayTimeout, body: `{"error":"nobody knows","code":"timeout","trace_id":"t"}`}},
-	"-stop":   {{status: http.StatusBadGateway, body: "<html>nginx</html>"}, {status: http.StatusServiceUnavailable, retryAfter: "0"}},
-	"events":  {{}},
+	"":         {{forwarded: true}, {status: http.StatusServiceUnavailable, retryAfter: "1", body: `{"error":"too much","code":"overloaded","trace_id":"t"}`}},
+	"-again":   {{status: http.StatusInternalServerError, body: internal}, {status: http.StatusInternalServerError, body: internal}},
+	"-early":   nil,
+	"-pause":   {{status: http.StatusTooManyRequests, retryAfter: "2"}},
+	"-third":   {{status: http.StatusOK, body: "<html>Welcome! Please accept our terms.</html>"}},
+	"-fourth":  {{status: http.StatusFound, elsewhere: true}},
+	"-passing": {{status: http.StatusOK}},
+	"-extend":  {{status: http.StatusRequestTimeout}, {status: http.StatusInternalServerError, body: internal}},
+	"-resume":  {{forwarded: true, status: http.StatusGatewayTimeout, body: `{"error":"nobody knows","code":"timeout","trace_id":"t"}`}},
+	"-stop":    {{status: http.StatusBadGateway, body: "<html>nginx</html>"}, {status: http.StatusServiceUnavailable, retryAfter: "0"}},
+	"events":   {{}, {status: http.StatusGone, body: `{"error":"another log","code":"cursor_gone","trace_id":"t","oldest":"0"}`}},
 }
 
 // front stands between a kit and the gateway.
@@ -141,7 +142,7 @@ func (f *front) requireRepeats() {
 		switch what {
 		case "-again": // a second 500 is the last
 			require.Len(f.t, tries, 2, what)
-		case "-third", "-fourth":
+		case "-third", "-fourth", "-passing":
 			require.Len(f.t, tries, 1, what)
 		case "", "events":
 			// A library may send a request at once again whose connection broke off.

@@ -34,12 +34,14 @@ const kits = "../../docs/clients"
 const patience = 5 * time.Minute
 
 // transcript is what a story says, in every language. The front lets the second sale fail for good, answers
-// the third one as a sign-in page would, and sends the fourth one to another host, which would sell it.
+// the third one as the sign-in page of a network would, sends the fourth one to another host, which would sell
+// it, answers a stop as such a page would, and says of a cursor that its log is gone.
 var transcript = []string{
 	"sold: 60 minutes",
 	"sold again: internal",
 	"sold a third time: not_the_gateway",
 	"sold a fourth time: status_302",
+	"stopped in passing: not_the_gateway",
 	"resumed while it runs: not_paused",
 	"paused",
 	"down: extended, resumed",

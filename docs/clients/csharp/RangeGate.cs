@@ -93,6 +93,7 @@ namespace RangeGate
         [DataMember(Name = "code")] public string Code;
         [DataMember(Name = "trace_id")] public string TraceId;
         [DataMember(Name = "fields")] public Dictionary<string, string> Fields;
+        [DataMember(Name = "oldest")] public string Oldest;
     }
 
     /// <summary>An answer that is no success. With status 0 there was none: nobody knows whether it was done, and the same key may try
@@ -103,14 +104,17 @@ namespace RangeGate
         public readonly string Code;
         public readonly string TraceId; // quote it when you ask the operator
         public readonly IReadOnlyDictionary<string, string> Fields; // by name, what is wrong with each
+        public readonly string Oldest; // of cursor_gone: the cursor to go on from
 
-        internal GatewayException(int status, string code, string message, string traceId = null, Dictionary<string, string> fields = null)
+        internal GatewayException(int status, string code, string message, string traceId = null, Dictionary<string, string> fields = null,
+            string oldest = null)
             : base(code + ": " + message)
         {
             Status = status;
             Code = code;
             TraceId = traceId;
             Fields = fields ?? new Dictionary<string, string>();
+            Oldest = oldest;
         }
     }
 
@@ -162,7 +166,7 @@ namespace RangeGate
             {
                 var answer = await Send(method, path, key, body, timeout);
                 if (answer.Status >= 200 && answer.Status < 300)
-                    return Result<T>(answer, method == "POST" && path == "/sessions");
+                    return Result<T>(answer, method, path);
                 if (answer.Status == 500) defects++;
                 var pause = PauseAfter(answer, tries, defects);
                 if (pause == null || (method != "GET" && key == null) || DateTime.UtcNow + pause > end)
@@ -171,11 +175,13 @@ namespace RangeGate
             }
         }
 
-        /// <summary>What a success says. A sale is 201 with the session, and nothing else is one.</summary>
-        static T Result<T>(Answer answer, bool sells) where T : class
+        /// <summary>What a success says. A sale is 201 with the session and any other change never 200, with which the sign-in page of a
+        /// network answers; what is read is 200 with JSON.</summary>
+        static T Result<T>(Answer answer, string method, string path) where T : class
         {
+            var sells = method == "POST" && path == "/sessions";
             T result = null;
-            var read = true;
+            var read = (answer.Status == 200) == (method == "GET");
             try
             {
                 if (answer.Body.Length > 0) result = Json.Read<T>(answer.Body);
@@ -238,7 +244,7 @@ namespace RangeGate
                 }
                 catch (Exception e) when (e is HttpRequestException || e is OperationCanceledException || e is IOException || e is WebException)
                 {
-                    return new Answer { Body = new byte[0], Failure = e.Message };
+                    return new Answer { Body = new byte[0], Failure = e.GetBaseException().Message };
                 }
             }
         }
@@ -256,7 +262,8 @@ namespace RangeGate
                 try
                 {
                     var refusal = Json.Read<Refusal>(Body);
-                    if (refusal?.Code != null) return new GatewayException(Status, refusal.Code, refusal.Error, refusal.TraceId, refusal.Fields);
+                    if (refusal?.Code != null)
+                        return new GatewayException(Status, refusal.Code, refusal.Error, refusal.TraceId, refusal.Fields, refusal.Oldest);
                 }
                 catch (SerializationException) // of a proxy in between
                 {

@@ -37,6 +37,7 @@ static class Story
         Console.WriteLine("sold again: " + await Refusal(gateway.Sell(receipt + "-again", order)));
         Console.WriteLine("sold a third time: " + await Refusal(gateway.Sell(receipt + "-third", order)));
         Console.WriteLine("sold a fourth time: " + await Refusal(gateway.Sell(receipt + "-fourth", order)));
+        Console.WriteLine("stopped in passing: " + await Refusal(gateway.Stop(receipt + "-passing", session)));
         Console.WriteLine("resumed while it runs: " + await Refusal(gateway.Resume(receipt + "-early", session)));
         await gateway.Pause(receipt + "-pause", session);
         till.Expect(session, "sessionPaused");
@@ -47,7 +48,7 @@ static class Story
         EventPage page;
         do
         {
-            page = await gateway.Events(cursor);
+            page = await Read(gateway, cursor);
             cursor = page.Next;
         } while (page.Events.Length > 0);
 
@@ -58,7 +59,7 @@ static class Story
         var missed = new List<string>();
         do
         {
-            page = await gateway.Events(cursor);
+            page = await Read(gateway, cursor);
             foreach (var logged in page.Events)
                 if (till.Take("msg_" + logged.Id, logged.Payload) && logged.Payload.SessionId == session)
                     missed.Add(logged.Payload.Kind);
@@ -76,6 +77,20 @@ static class Story
         await gateway.Stop(receipt + "-stop", session);
         till.Expect(session, "sessionStopped");
         Console.WriteLine("stopped");
+    }
+
+    /// <summary>Reads the next events. Where the cursor is of a log that is gone, as the gateway's store was replaced, it goes on from the
+    /// oldest one that there is: the till leaves out what it knows.</summary>
+    static async Task<EventPage> Read(Gateway gateway, string cursor)
+    {
+        try
+        {
+            return await gateway.Events(cursor);
+        }
+        catch (GatewayException refused) when (refused.Code == "cursor_gone")
+        {
+            return await gateway.Events(refused.Oldest);
+        }
     }
 
     /// <summary>The code with which the gateway refuses.</summary>

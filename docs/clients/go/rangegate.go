@@ -41,6 +41,7 @@ type GatewayError struct {
 	Message string            `json:"error"`
 	Fields  map[string]string `json:"fields"`   // by name, what is wrong with each
 	TraceID string            `json:"trace_id"` // quote it when you ask the operator
+	Oldest  string            `json:"oldest"`   // of cursor_gone: the cursor to go on from
 }
 
 func (e *GatewayError) Error() string { return e.Code + ": " + e.Message }
@@ -81,7 +82,8 @@ func (c repeating) Do(request *http.Request) (*http.Response, error) {
 }
 
 // isOfGateway tells a success of the gateway from what something in between has answered. A sale is 201 with
-// the session, and nothing else is one.
+// the session and any other change never 200, with which the sign-in page of a network answers; what is read is
+// 200 with JSON.
 func isOfGateway(request *http.Request, status int, body []byte) bool {
 	if request.Method == http.MethodPost && strings.HasSuffix(request.URL.Path, "/sessions") {
 		var sold struct {
@@ -89,7 +91,7 @@ func isOfGateway(request *http.Request, status int, body []byte) bool {
 		}
 		return status == http.StatusCreated && json.Unmarshal(body, &sold) == nil && sold.ID != ""
 	}
-	return len(body) == 0 || json.Valid(body)
+	return (status == http.StatusOK) == (request.Method == http.MethodGet) && (len(body) == 0 || json.Valid(body))
 }
 
 // client follows no redirect: the gateway redirects nobody, and the token is for no other host.

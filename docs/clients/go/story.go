@@ -67,6 +67,8 @@ func story(ctx context.Context) error {
 	fmt.Println("sold a third time:", code(err))
 	_, err = gateway.PostSessionsWithResponse(ctx, &PostSessionsParams{IdempotencyKey: new(receipt + "-fourth")}, order)
 	fmt.Println("sold a fourth time:", code(err))
+	_, err = gateway.PostSessionsIdStopWithResponse(ctx, session, &PostSessionsIdStopParams{IdempotencyKey: new(receipt + "-passing")})
+	fmt.Println("stopped in passing:", code(err))
 	_, err = gateway.PostSessionsIdResumeWithResponse(ctx, session, &PostSessionsIdResumeParams{IdempotencyKey: new(receipt + "-early")})
 	fmt.Println("resumed while it runs:", code(err))
 	if _, err := gateway.PostSessionsIdPauseWithResponse(ctx, session, &PostSessionsIdPauseParams{IdempotencyKey: new(receipt + "-pause")}); err != nil {
@@ -123,10 +125,15 @@ func story(ctx context.Context) error {
 }
 
 // eachEvent hands over every event behind the cursor, oldest first, and returns the cursor to go on from.
-// With GetEventsParams.Wait it would wait for the next one.
+// With GetEventsParams.Wait it would wait for the next one. Where the cursor is of a log that is gone, as the
+// gateway's store was replaced, it goes on from the oldest one that there is: the till leaves out what it knows.
 func eachEvent(ctx context.Context, gateway *ClientWithResponses, cursor string, handle func(Event)) (next string, err error) {
 	for {
 		page, err := gateway.GetEventsWithResponse(ctx, &GetEventsParams{After: &cursor})
+		if refused := (*GatewayError)(nil); errors.As(err, &refused) && refused.Code == "cursor_gone" {
+			cursor = refused.Oldest
+			continue
+		}
 		if err != nil {
 			return "", err
 		}

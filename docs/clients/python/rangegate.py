@@ -28,6 +28,7 @@ class GatewayError(Exception):
         self.code = code or refusal.get("code", "no_answer" if status is None else f"status_{status}")
         self.fields = refusal.get("fields", {})
         self.trace_id = refusal.get("trace_id")  # quote it when you ask the operator
+        self.oldest = refusal.get("oldest")  # of cursor_gone: the cursor to go on from
         super().__init__(f"{self.code}: {failure or refusal.get('error', 'the answer is not one of the gateway')}")
 
 
@@ -109,12 +110,14 @@ def _send(request, timeout):
 
 
 def _result(method, path, status, answer):
-    """Returns what a success says. A sale is 201 with the session, and nothing else is one."""
+    """Returns what a success says. A sale is 201 with the session and any other change never 200, with which the sign-in page of a network
+    answers; what is read is 200 with JSON."""
     try:
         result = json.loads(answer) if answer else None
     except ValueError:
         raise GatewayError(status, b"", code="not_the_gateway") from None
-    if (method, path) == ("POST", "/sessions") and (status != 201 or not isinstance(result, dict) or not result.get("session_id")):
+    sells = (method, path) == ("POST", "/sessions")
+    if (status == 200) != (method == "GET") or sells and (status != 201 or not isinstance(result, dict) or not result.get("session_id")):
         raise GatewayError(status, b"", code="not_the_gateway")
     return result
 

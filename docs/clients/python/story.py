@@ -101,6 +101,17 @@ def refusal(act, *args, **kwargs):
     return "no refusal"
 
 
+def read(gateway, cursor):
+    """Reads the next events. Where the cursor is of a log that is gone, as the gateway's store was replaced, it goes on from the oldest one
+    that there is: the till leaves out what it knows."""
+    try:
+        return gateway.events(cursor)
+    except GatewayError as refused:
+        if refused.code != "cursor_gone":
+            raise
+        return gateway.events(refused.oldest)
+
+
 def main():
     gateway, till, receipt = Gateway(API, RANGE, TOKEN), Till(), "receipt-" + os.urandom(4).hex()
     order = {"customer_name": "Jo Smith", "lane_id": LANE, "group_id": GROUP, "duration": 60, "enable_purchasing": True, "external_id": receipt}
@@ -112,6 +123,7 @@ def main():
     say("sold again: " + refusal(gateway.sell, receipt + "-again", **order))
     say("sold a third time: " + refusal(gateway.sell, receipt + "-third", **order))
     say("sold a fourth time: " + refusal(gateway.sell, receipt + "-fourth", **order))
+    say("stopped in passing: " + refusal(gateway.stop, receipt + "-passing", session))
     say("resumed while it runs: " + refusal(gateway.resume, receipt + "-early", session))
     gateway.pause(receipt + "-pause", session)
     till.expect(session, "sessionPaused")
@@ -120,7 +132,7 @@ def main():
     # The till has handled everything so far. It goes on from here.
     cursor, more = "0", True
     while more:
-        more, cursor = gateway.events(cursor)
+        more, cursor = read(gateway, cursor)
 
     till.close()
     gateway.extend(receipt + "-extend", session, 15)
@@ -128,7 +140,7 @@ def main():
     say("down: extended, resumed")
     missed, more = [], True
     while more:
-        more, cursor = gateway.events(cursor)
+        more, cursor = read(gateway, cursor)
         for event in more:
             if till.take("msg_" + event["id"], event["payload"]) and event["payload"]["session_id"] == session:
                 missed.append(event["payload"]["event"])

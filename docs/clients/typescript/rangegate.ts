@@ -19,6 +19,7 @@ export class GatewayError extends Error {
     message: string,
     readonly traceId?: string, // quote it when you ask the operator
     readonly fields: Record<string, string> = {}, // by name, what is wrong with each
+    readonly oldest?: string, // of cursor_gone: the cursor to go on from
   ) {
     super(`${code}: ${message}`);
   }
@@ -64,13 +65,17 @@ async function send(request: Request): Promise<unknown> {
   }
 }
 
-/** Tells a success of the gateway from what something in between has answered. A sale is 201 with the session, and nothing else is one. */
+/**
+ * Tells a success of the gateway from what something in between has answered. A sale is 201 with the session and any other change never 200,
+ * with which the sign-in page of a network answers; what is read is 200 with JSON.
+ */
 async function isOfGateway(request: Request, answer: Response): Promise<boolean> {
   const text = await answer.clone().text();
   try {
     const body = text === "" ? null : JSON.parse(text);
     const sells = request.method === "POST" && new URL(request.url).pathname.endsWith("/sessions");
-    return !sells || (answer.status === 201 && typeof body?.session_id === "string");
+    if (sells) return answer.status === 201 && typeof body?.session_id === "string";
+    return (answer.status === 200) === (request.method === "GET");
   } catch {
     return false;
   }
@@ -83,7 +88,7 @@ function reasonOf(failure: unknown): string {
 
 async function refusal(answer: Response): Promise<GatewayError> {
   const body = await answer.json().catch(() => null); // null: of a proxy in between
-  if (typeof body?.code === "string") return new GatewayError(answer.status, body.code, body.error, body.trace_id, body.fields);
+  if (typeof body?.code === "string") return new GatewayError(answer.status, body.code, body.error, body.trace_id, body.fields, body.oldest);
   return new GatewayError(answer.status, `status_${answer.status}`, "the answer is not one of the gateway");
 }
 

@@ -97,6 +97,20 @@ async function refusal(act: Promise<unknown>): Promise<string> {
   return "no refusal";
 }
 
+/**
+ * Reads the next events. Where the cursor is of a log that is gone, as the gateway's store was replaced, it goes on from the oldest one that
+ * there is: the till leaves out what it knows.
+ */
+async function read(cursor: string) {
+  const eventsBehind = async (after: string) => (await gateway.GET("/events", { params: { query: { after } } })).data!;
+  try {
+    return await eventsBehind(cursor);
+  } catch (refused) {
+    if (refused instanceof GatewayError && refused.oldest !== undefined) return eventsBehind(refused.oldest);
+    throw refused;
+  }
+}
+
 const gateway = newGateway(api, rangeId, token);
 const till = new Till();
 const receipt = `receipt-${randomBytes(4).toString("hex")}`;
@@ -113,6 +127,7 @@ console.log("sold: 60 minutes");
 console.log("sold again:", await refusal(gateway.POST("/sessions", { body: order, params: { header: key("-again") } })));
 console.log("sold a third time:", await refusal(gateway.POST("/sessions", { body: order, params: { header: key("-third") } })));
 console.log("sold a fourth time:", await refusal(gateway.POST("/sessions", { body: order, params: { header: key("-fourth") } })));
+console.log("stopped in passing:", await refusal(gateway.POST("/sessions/{id}/stop", { params: { path, header: key("-passing") } })));
 console.log("resumed while it runs:", await refusal(gateway.POST("/sessions/{id}/resume", { params: { path, header: key("-early") } })));
 await gateway.POST("/sessions/{id}/pause", { params: { path, header: key("-pause") } });
 await till.expect(session, "sessionPaused");
@@ -121,7 +136,7 @@ console.log("paused");
 // The till has handled everything so far. It goes on from here.
 let cursor = "0";
 for (let more = true; more; ) {
-  const page = (await gateway.GET("/events", { params: { query: { after: cursor } } })).data!;
+  const page = await read(cursor);
   cursor = page.next;
   more = page.events.length > 0;
 }
@@ -132,7 +147,7 @@ await gateway.POST("/sessions/{id}/resume", { params: { path, header: key("-resu
 console.log("down: extended, resumed");
 const missed: string[] = [];
 for (let more = true; more; ) {
-  const page = (await gateway.GET("/events", { params: { query: { after: cursor } } })).data!;
+  const page = await read(cursor);
   for (const { id, payload } of page.events) {
     if (till.take(`msg_${id}`, payload) && payload.session_id === session) missed.push(payload.event);
   }
