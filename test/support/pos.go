@@ -60,15 +60,23 @@ func (p POS) Expect(status int, method, path, body string, headers ...string) An
 	return answer
 }
 
-// Insist is Expect of a POS that repeats, with one key, what 503 refuses: the store of a busy machine may
-// take its time.
-func (p POS) Insist(status int, method, path, body string) (answer Answer) {
-	p.t.Helper()
+// DoInsisting is Do of a POS that repeats, with one key, what 503 refuses for now, until Patience is over: the
+// store of a busy machine may take its time.
+func (p POS) DoInsisting(method, path, body string) (answer Answer, err error) {
 	key := uuid.NewString()
-	Eventually(p.t, method+" "+path+" is not refused for now", func() bool {
-		answer = p.Send(method, path, body, "Idempotency-Key", key)
-		return answer.Status != http.StatusServiceUnavailable
-	})
+	for end := time.Now().Add(Patience); ; time.Sleep(100 * time.Millisecond) {
+		answer, err = p.Do(method, path, body, "Idempotency-Key", key)
+		if err != nil || answer.Status != http.StatusServiceUnavailable || time.Now().After(end) {
+			return answer, err
+		}
+	}
+}
+
+// Insist is Expect of such a POS.
+func (p POS) Insist(status int, method, path, body string) Answer {
+	p.t.Helper()
+	answer, err := p.DoInsisting(method, path, body)
+	require.NoError(p.t, err)
 	require.Equal(p.t, status, answer.Status, "%s %s: %s", method, path, answer.Body)
 	return answer
 }

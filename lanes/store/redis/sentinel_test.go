@@ -5,6 +5,7 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
@@ -43,7 +44,8 @@ func (w watchedServers) url(options string) string {
 	return "redis://" + w.sentinel.Addr() + "/0?master_name=main" + options
 }
 
-// promoted waits until the Sentinel names the replica as master and it is one.
+// promoted waits until the Sentinel names the replica as master and it is one. A Sentinel that a busy machine has
+// kept from running for 2 s does nothing for the next 30 s (TILT mode).
 func (w watchedServers) promoted(t *testing.T) {
 	t.Helper()
 	asked, replica := w.ask(t), client(t, w.replica.URL())
@@ -54,7 +56,7 @@ func (w watchedServers) promoted(t *testing.T) {
 		}
 		info, err := replica.Info(t.Context(), "replication").Result()
 		return err == nil && strings.Contains(info, "role:master")
-	}, patience, tick)
+	}, 30*time.Second+patience, tick)
 }
 
 // inSync waits until the replica has acknowledged everything of the master.

@@ -12,6 +12,8 @@ import (
 
 	"rangegate/lanes"
 	"rangegate/lanes/store"
+	"rangegate/lanes/store/redis"
+	"rangegate/lanes/store/redis/redistest"
 	"rangegate/lanes/store/sqlite"
 	"rangegate/test/support"
 )
@@ -21,12 +23,28 @@ const (
 	memory   = 512     // MiB for the gateway's data
 )
 
+// keep is how long the store of the test keeps what it has.
+var keep = store.Retention{Events: term, History: term, Names: term, Cap: 1000}
+
+const term = 24 * time.Hour
+
 // A range has as many idempotency keys as it keeps, each with an answer that has all the metadata there may
 // be: the gateway starts on a machine of little memory, and answers a repeat to the byte.
 func TestAStartWithTheMostAnswersThatAreKept(t *testing.T) {
 	t.Parallel()
-	path := newPath(t)
-	config := configured(t, support.SQLite(path))
+	t.Run("SQLite", func(t *testing.T) {
+		path := newPath(t)
+		startWithTheMostAnswers(t, support.SQLite(path), func() (store.Store, error) { return sqlite.Open(path, keep) })
+	})
+	t.Run("Redis", func(t *testing.T) {
+		url := redistest.Start(t).URL()
+		startWithTheMostAnswers(t, support.Redis(url), func() (store.Store, error) { return redis.Open(t.Context(), url, keep) })
+	})
+}
+
+// startWithTheMostAnswers starts the gateway on the store, and on the same one with the most answers.
+func startWithTheMostAnswers(t *testing.T, configuration string, open func() (store.Store, error)) {
+	config := configured(t, configuration)
 	var pairs []string
 	for n := range lanes.MaxMetadata {
 		pairs = append(pairs, fmt.Sprintf(`"%02d":%q`, n, strings.Repeat("x", lanes.MaxMetadataBytes/lanes.MaxMetadata-2)))
@@ -35,7 +53,7 @@ func TestAStartWithTheMostAnswersThatAreKept(t *testing.T) {
 	g := serve(t, config)
 	first := g.Expect(201, "POST", "/sessions", order, "Idempotency-Key", receipt(0))
 	g.terminate(t)
-	copyAnswer(t, path)
+	copyAnswer(t, open)
 
 	process, ready := support.Launch(t, support.Limit(support.ServeCommand(config), fmt.Sprintf("-d %d", memory<<10)))
 	require.True(t, ready, process.LogEnd())
@@ -52,14 +70,13 @@ func TestAStartWithTheMostAnswersThatAreKept(t *testing.T) {
 func receipt(n int) string { return fmt.Sprint("receipt-", n) }
 
 // copyAnswer gives the answer to the first receipt to all others.
-func copyAnswer(t *testing.T, path string) {
-	const term = 24 * time.Hour
-	file, err := sqlite.Open(path, store.Retention{Events: term, History: term, Names: term, Cap: 1000})
+func copyAnswer(t *testing.T, open func() (store.Store, error)) {
+	kept, err := open()
 	require.NoError(t, err)
 	of := store.RangeEpoch{Range: uuid.MustParse(support.RangeID)}
-	of.Epoch, err = file.Claim(t.Context(), of.Range, time.Now())
+	of.Epoch, err = kept.Claim(t.Context(), of.Range, time.Now())
 	require.NoError(t, err)
-	answer, err := file.Answer(t.Context(), of, receipt(0))
+	answer, err := kept.Answer(t.Context(), of, receipt(0))
 	require.NoError(t, err)
 	all := make([]lanes.KeptAnswer, mostKeys)
 	for n := range all {
@@ -69,7 +86,7 @@ func copyAnswer(t *testing.T, path string) {
 	batch := store.Batch{Range: of.Range, Epoch: of.Epoch, Now: time.Now()}
 	for batch.Keys = range slices.Chunk(all, 2000) {
 		batch.N++
-		require.NoError(t, file.Flush(t.Context(), batch))
+		require.NoError(t, kept.Flush(t.Context(), batch))
 	}
-	require.NoError(t, file.Close())
+	require.NoError(t, kept.Close())
 }

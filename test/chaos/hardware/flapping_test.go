@@ -104,7 +104,7 @@ func TestLanesThatFlapDoNotTouchTheOthers(t *testing.T) {
 	for first := range clients {
 		selling.Go(func() {
 			for n := first; n < laneCount; n += clients {
-				answer, err := pos.Do("POST", "/sessions", support.Order(n, soldMinutes))
+				answer, err := pos.DoInsisting("POST", "/sessions", support.Order(n, soldMinutes))
 				assert.NoError(t, err)
 				assert.Equal(t, 201, answer.Status, answer.Body)
 			}

@@ -1,6 +1,7 @@
 package incoming
 
 import (
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -36,7 +37,8 @@ func TestAThousandControllersDialAgainAfterARestart(t *testing.T) {
 				return
 			default:
 			}
-			g.POS().Command(g.POS().Sell(free, 30), "/stop")
+			sale := g.POS().Insist(http.StatusCreated, "POST", "/sessions", support.Order(free, 30)).SessionID(t)
+			g.POS().Insist(http.StatusNoContent, "POST", "/sessions/"+sale+"/stop", "")
 			sold.Add(1)
 		}
 	})

@@ -4,7 +4,9 @@ package gatewaytest
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -54,12 +56,16 @@ func Start(t *testing.T, data string, changes ...func(*config.Config)) *Gateway 
 	return Serve(t, gateway.Settings{Config: cfg, Version: "test", Log: zerolog.Nop()})
 }
 
-// Serve starts a gateway with those settings. It returns once the gateway serves.
+// Serve starts a gateway with those settings. It returns once the gateway serves. A store that does not answer in time
+// ends a start, and another one is tried, as the supervisor of the process does.
 func Serve(t *testing.T, settings gateway.Settings) *Gateway {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	t.Cleanup(stop)
 	running, err := gateway.New(ctx, settings)
+	for end := time.Now().Add(30 * time.Second); timedOut(err) && time.Now().Before(end); {
+		running, err = gateway.New(ctx, settings)
+	}
 	require.NoError(t, err)
 	g := &Gateway{T: t, stop: stop, ended: make(chan error, 1)}
 	g.URL, g.Operations, g.Controllers = running.Addresses().API, running.Addresses().Operations, running.Addresses().Controllers
@@ -71,6 +77,11 @@ func Serve(t *testing.T, settings gateway.Settings) *Gateway {
 		g.ended <- err
 	}()
 	return g
+}
+
+func timedOut(err error) bool {
+	var failure net.Error
+	return errors.As(err, &failure) && failure.Timeout()
 }
 
 // Stop stops the gateway, and returns once it has.
