@@ -428,10 +428,10 @@ func (j *hardwareJudge) run(f *fixture, steps []judgedStep) {
 		case "cut link":
 			do = func() { f.controller(step.lane).Cut(errNoAnswer) }
 		case "panic":
-			do = func() { f.sendTo(id, &saveResult{}) }
+			do = func() { f.addresses.sendTo(id, &saveResult{}) }
 		case "park":
 			for range maxPanics + 1 {
-				f.sendTo(id, &saveResult{})
+				f.addresses.sendTo(id, &saveResult{})
 				synctest.Wait()
 			}
 			do = func() {}

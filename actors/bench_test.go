@@ -216,7 +216,7 @@ func populatedRange(g *Gateway, laneCount int) *Range {
 // boardWith returns the board of a layout.
 func boardWith(layout lanes.Layout) *board.Board {
 	s := newSettings(Settings{Layout: layout})
-	return board.New(s.Layout, s.at)
+	return board.New(s.Layout, s.at, func() lanes.Instant { return lanes.Instant{Wall: time.Now()} })
 }
 
 // unsavedCommitter returns a committer whose store is down, with a change of the lane in its queue.

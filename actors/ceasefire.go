@@ -79,7 +79,7 @@ func (r *Range) Hold(ctx context.Context, scope lanes.Scope, who string) (lanes.
 	m := &setHold{scope: scope, who: who, trace: trace.ID(ctx), asked: r.clock.Now(), reply: make(chan *holdProgress, 1)}
 	ctx, cancel := r.withPatience(ctx)
 	defer cancel()
-	r.sendRoot(m)
+	r.addresses.sendRoot(m)
 	var reached lanes.Reached
 	select {
 	case progress := <-m.reply:
@@ -122,7 +122,7 @@ func (r *Range) Lift(ctx context.Context, scope lanes.Scope, who string) (lanes.
 	m := &liftHold{scope: scope, who: who, trace: trace.ID(ctx), reply: make(chan liftReply, 1)}
 	ctx, cancel := r.withPatience(ctx)
 	defer cancel()
-	r.sendRoot(m)
+	r.addresses.sendRoot(m)
 	select {
 	case lifted := <-m.reply:
 		return lifted.await(ctx)
@@ -184,7 +184,7 @@ func (h *holdKeeper) set(m *setHold) *holdProgress {
 	progress := newHoldProgress(true, covered, 1)
 	progress.reached = func() { h.r.metrics.HoldFanOut.Observe(h.r.clock.Now().Since(m.asked).Seconds()) }
 	for _, lane := range covered {
-		h.r.sendListed(lane, &request{
+		h.r.addresses.sendListed(lane, &request{
 			ctx: trace.With(context.Background(), m.trace), command: lanes.Hold{}, by: lanes.ByStaff, holder: m.who,
 			progress: progress, holds: record, done: progress.saveEnded,
 		})
@@ -211,7 +211,7 @@ func (h *holdKeeper) lift(m *liftHold) {
 		case commit.Fenced, commit.Lost: // the tree is about to be stopped
 			m.answer(liftReply{nil, outcome.Err()})
 		}
-		r.sendRoot(&holdLifted{m, record.Version, outcome})
+		r.addresses.sendRoot(&holdLifted{m, record.Version, outcome})
 	}})
 }
 
@@ -245,7 +245,7 @@ func (h *holdKeeper) lifted(m *holdLifted) {
 		h.r.committer.Save(&commit.Write{Holds: record, MustSave: true, Trace: m.lift.trace, Done: progress.recordSaved})
 	}
 	for _, lane := range covered {
-		h.r.sendListed(lane, &request{
+		h.r.addresses.sendListed(lane, &request{
 			ctx: trace.With(context.Background(), m.lift.trace), command: lanes.Release{}, by: lanes.ByStaff, holder: m.lift.who,
 			progress: progress, done: progress.saveEnded,
 		})
@@ -275,7 +275,7 @@ func (h *holdKeeper) releaseConfirmed(lane uuid.UUID) {
 }
 
 func (h *holdKeeper) forgetSoon() {
-	time.AfterFunc(forgetAfter, func() { h.r.sendRoot(&forgetEnds{}) })
+	time.AfterFunc(forgetAfter, func() { h.r.addresses.sendRoot(&forgetEnds{}) })
 }
 
 // forgetEnds saves the record without the ends of holds that the hardware has confirmed. It waits for a lift
@@ -306,7 +306,7 @@ func (h *holdKeeper) decideFound(lane uuid.UUID) {
 		scope := lanes.Scope{Kind: lanes.OverLane, ID: lane}
 		h.set(&setHold{scope: scope, who: lanes.ByController, asked: h.r.clock.Now()})
 	}
-	h.r.sendListed(lane, &holdDecided{})
+	h.r.addresses.sendListed(lane, &holdDecided{})
 }
 
 // layoutChanged mends the holds that were set after a reload had looked at them (keepsHolds): a lane that

@@ -114,8 +114,8 @@ func (c *connection) sendAck() {
 // for any time.
 func (c *connection) dial(self *actor.PID, m *dial) {
 	r, sock, to := c.r, &c.socket, receiver{c.r, c.lane, self, m.number}
-	if driver, awaits := r.awaiter(m.lane); awaits {
-		target := r.target(m.lane)
+	if driver, awaits := r.settings().awaiter(m.lane); awaits {
+		target := to.target(m.lane)
 		sock.beginWait(func() (cancel func()) { return driver.Await(target, waiter{to, sock}) })
 		return
 	}
@@ -125,39 +125,9 @@ func (c *connection) dial(self *actor.PID, m *dial) {
 			return
 		}
 		defer sock.endDial()
-		hello, err := r.reach(ctx, m.lane, to, sock)
+		hello, err := to.reach(ctx, m.lane, sock)
 		r.tree.Send(self, &dialled{m.number, hello, err})
 	})
-}
-
-// reach connects to the lane's controller, unless the range has ended. A driver that panics gives hardware.ErrDriver.
-func (r *Range) reach(ctx context.Context, lane uuid.UUID, to receiver, sock *socket) (hello link.Hello, err error) {
-	if err := ctx.Err(); err != nil {
-		return link.Hello{}, err
-	}
-	defer func() {
-		if defect := recover(); defect != nil {
-			r.tree.Panicked(to.self, connectionKind, "dial", defect)
-			err = hardware.ErrDriver
-		}
-	}()
-	began := r.clock.Now()
-	made, hello, err := r.settings().Driver.Dial(ctx, r.target(lane), to)
-	if err == nil {
-		r.metrics.DialSeconds.Observe(r.clock.Now().Since(began).Seconds())
-		sock.keep(made)
-	}
-	return hello, err
-}
-
-func (r *Range) target(lane uuid.UUID) link.Lane {
-	return link.Lane{Range: r.id, ID: lane, Epoch: r.committer.Epoch, HoldOnLoss: r.settings().HoldOnLoss}
-}
-
-// awaiter returns the driver that waits for the lane's controller. ok is false for a lane that is dialled.
-func (r *Range) awaiter(lane uuid.UUID) (driver link.Awaiter, ok bool) {
-	driver, ok = r.settings().Driver.(link.Awaiter)
-	return driver, ok && driver.Awaits(lane)
 }
 
 // socket is what a connection's actor shares with the goroutine that dials: the actor may end before the dial does.
@@ -249,6 +219,30 @@ func (t receiver) Reported(report lanes.Report) { t.r.tree.Send(t.lane, &reporte
 
 // Down implements link.Receiver.
 func (t receiver) Down(err error) { t.r.tree.Send(t.self, &broken{t.number, err}) }
+
+// reach connects to the lane's controller, unless the range has ended. A driver that panics gives hardware.ErrDriver.
+func (t receiver) reach(ctx context.Context, lane uuid.UUID, sock *socket) (hello link.Hello, err error) {
+	if err := ctx.Err(); err != nil {
+		return link.Hello{}, err
+	}
+	defer func() {
+		if defect := recover(); defect != nil {
+			t.r.tree.Panicked(t.self, connectionKind, "dial", defect)
+			err = hardware.ErrDriver
+		}
+	}()
+	began := t.r.clock.Now()
+	made, hello, err := t.r.settings().Driver.Dial(ctx, t.target(lane), t)
+	if err == nil {
+		t.r.metrics.DialSeconds.Observe(t.r.clock.Now().Since(began).Seconds())
+		sock.keep(made)
+	}
+	return hello, err
+}
+
+func (t receiver) target(lane uuid.UUID) link.Lane {
+	return link.Lane{Range: t.r.id, ID: lane, Epoch: t.r.committer.Epoch, HoldOnLoss: t.r.settings().HoldOnLoss}
+}
 
 // waiter is the receiver of a connection that waits for its controller.
 type waiter struct {

@@ -114,6 +114,6 @@ func (r *Range) drop() commit.Abandoned {
 
 // awaitEnd stops the tree of a range whose life has ended, and waits until nothing of it runs any more.
 func (r *Range) awaitEnd(ctx context.Context) error {
-	return errors.Join(r.tree.Stop(ctx, r.root.Load()),
+	return errors.Join(r.tree.Stop(ctx, r.addresses.root.Load()),
 		await(ctx, &r.dials.finished), await(ctx, &r.background), r.delivery.AwaitAttempts(ctx), r.committer.Drain(ctx))
 }

@@ -46,7 +46,7 @@ func (f *fixture) blockStop(i int) (stop func()) {
 	unblock, connectionStopped := f.blockLane(i), make(chan struct{})
 	f.sendToLane(i, &request{ctx: f.Context(), command: lanes.Modify{Minutes: 1}, done: func(bool) { <-connectionStopped }})
 	return func() {
-		f.sendRoot((*toLane)(nil)) // a panic
+		f.addresses.sendRoot((*toLane)(nil)) // a panic
 		synctest.Wait()
 		unblock()
 		synctest.Wait()
@@ -97,7 +97,7 @@ func TestALaneThatStopsInsteadOfRestartingRefusesItsMailbox(t *testing.T) {
 		driver.newest().shut.Store(&goOn)
 		f.panicLane(0) // the restart waits for the connection
 		sale := f.createOnceAsync(keyed("k", "f"))
-		f.sendRoot((*toLane)(nil)) // the range's actor restarts too
+		f.addresses.sendRoot((*toLane)(nil)) // the range's actor restarts too
 		synctest.Wait()
 		close(goOn)
 		require.ErrorIs(t, f.answerOf(sale, 0), lanes.ErrStarting)

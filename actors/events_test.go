@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"rangegate/actors/purchases"
 	"rangegate/lanes"
 	"rangegate/lanes/store"
 )
@@ -566,9 +567,9 @@ func TestAPurchaseUnderWayIsShownAsSuch(t *testing.T) {
 		f.storeReturns()
 		f.store.setHook(faultFrom(savesRequest, refuseFlush))
 		f.buy(0, minutes(15)) // it cannot be saved as sent
-		f.advance(2 * sendWithin)
+		f.advance(2 * purchases.SendWithin)
 		f.storeReturns()
-		f.advance(2 * sendWithin)
+		f.advance(2 * purchases.SendWithin)
 		require.Zero(t, f.underWay())
 		require.NotContains(t, f.outcomes(), "under_way")
 	}, withWebhook(pos))

@@ -22,6 +22,7 @@ import (
 	"rangegate/actors/delivery"
 	"rangegate/actors/hardware"
 	"rangegate/actors/metrics"
+	"rangegate/actors/purchases"
 	"rangegate/actors/supervised"
 	"rangegate/lanes"
 	"rangegate/lanes/link"
@@ -104,7 +105,9 @@ func withDelivery(slots, queue int) option {
 	return func(f *fixture) { only(&f.settings).Slots, only(&f.settings).Queue = slots, queue }
 }
 
-func withCatalogue(c Catalogue) option { return func(f *fixture) { f.settings.Catalogue = c } }
+func withCatalogue(c purchases.Catalogue) option {
+	return func(f *fixture) { f.settings.Catalogue = c }
+}
 
 // libraryTimer is longer than the actor library keeps a goroutine with a timer after a message to an actor
 // that has stopped.
@@ -276,7 +279,7 @@ func (f *fixture) controller(i int) *sim.Controller { return f.hardware.Controll
 // keepBusy keeps the actor of the i-th lane, which must be saving something, in a turn that lasts until endTurn.
 func (f *fixture) keepBusy(i int) (endTurn func()) {
 	m := &reserve{ctx: f.Context(), by: lanes.ByPOS, reply: make(chan reservation)} // the lane waits until somebody receives its answer
-	f.sendTo(f.laneID(i), m)
+	f.addresses.sendTo(f.laneID(i), m)
 	synctest.Wait()
 	return func() { require.ErrorIs(f, (<-m.reply).err, lanes.ErrLaneOccupied) }
 }
@@ -816,7 +819,7 @@ func (f *fixture) actSummaries() (summaries []string) {
 
 // sendToLane sends the actor of the i-th lane a message, and returns when every goroutine waits.
 func (f *fixture) sendToLane(i int, message any) {
-	f.sendTo(f.laneID(i), message)
+	f.addresses.sendTo(f.laneID(i), message)
 	synctest.Wait()
 }
 
@@ -827,7 +830,7 @@ func (f *fixture) panicLane(i int) { f.sendToLane(i, &saveResult{}) }
 func (f *fixture) eventsActor() (found *actor.PID) {
 	for _, bucket := range f.tree.System.ProcessRegistry.LocalPIDs.LocalPIDs {
 		bucket.IterCb(func(id string, _ any) { // Keys starts 32 goroutines for each of 1,024 buckets
-			if strings.HasPrefix(id, f.root.Load().GetId()+"/"+eventsKind) {
+			if strings.HasPrefix(id, f.addresses.root.Load().GetId()+"/"+eventsKind) {
 				found = actor.NewPID(f.tree.System.Address(), id)
 			}
 		})

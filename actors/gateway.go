@@ -3,11 +3,12 @@
 //	range-<id>                  spawns and supervises its lanes; sets and lifts holds      rangeactor.go, ceasefire.go
 //	├─ <lane id>                owns one lane: its session, its timer, pause and resume    lane.go: start reading here
 //	│  └─ connection            one connection to the lane's hardware                      connection.go, supervised by link.go
-//	└─ events                   forwards saved events to a webhook                         events.go
+//	└─ events                   forwards saved events to a webhook                         package delivery
 //
-// The tree is run by supervised, on the actor library. Beside it stand board (what everyone reads), commit
-// (what is saved, in one flush for many lanes), idempotency (the keys), clock, metrics, and the goroutines of
-// purchases (purchase.go).
+// The tree is run by supervised, on the actor library. Range is the face of it: its commands go to the lanes, and
+// what is only read comes from the parts: board (how every lane is), history (what was saved), delivery (the event
+// log). Beside them stand hardware (one lane's link and fire line, as a value), commit (what is saved, in one flush
+// for many lanes), idempotency (the keys), purchases and simulation, clock and metrics.
 package actors
 
 import (
@@ -136,7 +137,7 @@ func (g *Gateway) StartClaimed(ctx context.Context, s Settings, epoch uint64) er
 	for _, w := range changed {
 		r.committer.Save(w)
 	}
-	r.root.Store(r.tree.SpawnRoot(rangeKind, rangeKind+"-"+r.id.String(), func() supervised.Actor { return &rangeActor{r: r} }))
+	r.addresses.root.Store(r.tree.SpawnRoot(rangeKind, rangeKind+"-"+r.id.String(), func() supervised.Actor { return &rangeActor{r: r} }))
 	close(r.spawned)
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -228,7 +229,7 @@ func (g *Gateway) afterSuspend(slept time.Duration) {
 	g.metrics.Suspends.Inc()
 	g.log.Warn().Dur("slept", slept).Msg("the machine was suspended; every timer is armed anew")
 	for _, r := range g.running() {
-		r.sendRoot(&toAllLanes{&rearm{}})
+		r.addresses.sendRoot(&toAllLanes{&rearm{}})
 	}
 }
 
@@ -268,7 +269,7 @@ func (g *Gateway) Alive(ctx context.Context) error {
 		p := &probe{done: make(chan struct{})}
 		p.unanswered.Store(1)
 		asked[r] = p
-		r.sendRoot(p)
+		r.addresses.sendRoot(p)
 	}
 	var silent []uuid.UUID
 	for r, p := range asked {

@@ -230,7 +230,7 @@ func TestWaitingClientsAreAnsweredWhenAnotherProcessClaimsTheRange(t *testing.T)
 func TestNoRequestWaitsForAStoppedTree(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		session := f.create(0, 30)
-		require.NoError(t, f.tree.Stop(t.Context(), f.root.Load()))
+		require.NoError(t, f.tree.Stop(t.Context(), f.addresses.root.Load()))
 		modified := f.runAsync(func() error { return f.tryModify(session, 1) })
 		moved := f.runAsync(func() error { return f.tryMove(session, 1) })
 		f.gateway.drop(f.Range)

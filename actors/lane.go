@@ -205,7 +205,7 @@ func (l *laneActor) load() {
 func (l *laneActor) resume(lane lanes.Lane) {
 	l.loaded = true
 	l.swap(lane, nil)
-	l.r.startPurchases(l.lane)
+	l.r.purchases.Start(l.lane)
 	l.reconcileHolds()
 	if l.parked {
 		l.parked = false
@@ -439,7 +439,7 @@ func (l *laneActor) save(q *request, change lanes.Change) {
 			case commit.Fenced, commit.Lost: // the tree is about to be stopped
 				q.answer(nil, outcome.Err())
 			}
-			l.r.sendTo(l.id, &saveResult{pending: p, outcome: outcome}) // after a restart of the tree the lane has another actor
+			l.r.addresses.sendTo(l.id, &saveResult{pending: p, outcome: outcome}) // after a restart of the tree the lane has another actor
 		},
 	}
 	if q.ticket != nil {
@@ -476,7 +476,7 @@ func (l *laneActor) settle(m *saveResult) {
 		if !p.inForce {
 			l.swap(p.change.Lane, p.change.Other)
 			l.open()
-			l.r.startPurchases(l.lane)
+			l.r.purchases.Start(l.lane)
 		}
 		l.answer(p)
 	case commit.Unresolved:
@@ -558,7 +558,7 @@ func (l *laneActor) answer(p *pendingSave) {
 	q.answer(p.change.Answer, nil, p.events...)
 	line := l.logLine(q, nil, p.life != nil).Int("events", len(p.events))
 	if p.change.Settled != nil {
-		l.r.purchaseSettled(l.id, p.change.Settled, q)
+		l.r.purchases.Settled(l.id, p.change.Settled, q.by, q.traceID())
 	}
 	if note := p.change.Note; note != "" {
 		l.r.metrics.ReportsIgnored.WithLabelValues(note).Inc()

@@ -84,7 +84,7 @@ func (l *laneActor) carryOut(fx hardware.Effects) {
 		l.dial()
 	}
 	if fx.Ask {
-		l.r.sendRoot(&controllerHolds{l.id})
+		l.r.addresses.sendRoot(&controllerHolds{l.id})
 	}
 	if fx.Send != nil {
 		l.sendState(*fx.Send)
@@ -121,7 +121,7 @@ func (l *laneActor) moment() hardware.Moment {
 
 // waitsForDial reports whether the lane's controller dials, and the gateway waits for it.
 func (l *laneActor) waitsForDial() bool {
-	_, awaits := l.r.awaiter(l.id)
+	_, awaits := l.r.settings().awaiter(l.id)
 	return awaits
 }
 
@@ -263,7 +263,7 @@ func (l *laneActor) reconcileHolds() {
 	case holds.KnowsOfEnd(place):
 		l.enqueue(request(lanes.Release{}))
 	default:
-		l.r.sendRoot(&controllerHolds{l.id})
+		l.r.addresses.sendRoot(&controllerHolds{l.id})
 	}
 }
 
@@ -301,7 +301,7 @@ func (l *laneActor) forgetEnd() {
 		return
 	}
 	if place, found := l.r.settings().place(l.id); found && holds.KnowsOfEnd(place) {
-		l.r.sendRoot(&releaseConfirmed{l.id})
+		l.r.addresses.sendRoot(&releaseConfirmed{l.id})
 	}
 }
 

@@ -159,7 +159,7 @@ func TestALinkThatIsRenewedWhenItsRedialIsDueIsMadeOnce(t *testing.T) {
 		driver.newest().fail()
 		unblock := make(chan struct{})
 		f.sendToLane(0, &request{ctx: t.Context(), command: lanes.Modify{Minutes: 1}, done: func(bool) { <-unblock }})
-		f.sendTo(f.laneID(0), &renewLink{})
+		f.addresses.sendTo(f.laneID(0), &renewLink{})
 		f.advance(firstBackoff)
 		close(unblock)
 		f.advance(time.Minute)

@@ -41,7 +41,7 @@ func TestAReportOfTheConnectionBeforeAPanicIsNotAcked(t *testing.T) {
 		first.receiver.Reported(helpReport(session, 2)) // waits in the lane
 		synctest.Wait()
 		unblock := f.blockLane(0)
-		f.sendTo(f.laneID(0), &saveResult{}) // a panic
+		f.addresses.sendTo(f.laneID(0), &saveResult{}) // a panic
 		first.receiver.Reported(helpReport(session, 3))
 		unblock()
 		synctest.Wait()
@@ -69,7 +69,7 @@ func TestALinkThatCameUpBeforeAPanicIsNotShownAfterIt(t *testing.T) {
 		driver.setDialResult(func(context.Context) error { <-goOn; return nil })
 		f.panicLane(0) // the first dial of the new life waits
 		unblock := f.blockLane(0)
-		f.sendTo(f.laneID(0), &saveResult{}) // another panic
+		f.addresses.sendTo(f.laneID(0), &saveResult{}) // another panic
 		driver.setDialResult(func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
 		close(goOn) // the link is up, behind the panic
 		synctest.Wait()
@@ -114,8 +114,8 @@ func TestAReservationAtALaneThatStops(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		unblock := f.blockLane(1)
 		m := &reserve{ctx: f.Context(), by: lanes.ByPOS, reply: make(chan reservation, 1)}
-		f.sendTo(f.laneID(1), m)
-		f.sendRoot((*toLane)(nil)) // the range's actor panics
+		f.addresses.sendTo(f.laneID(1), m)
+		f.addresses.sendRoot((*toLane)(nil)) // the range's actor panics
 		synctest.Wait()
 		unblock()
 		f.advance(time.Second)
@@ -214,8 +214,8 @@ func TestALaneThatIsStoppedDuringItsRestartIsCountedOnce(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		goOn := make(chan struct{})
 		driver.newest().shut.Store(&goOn)
-		f.panicLane(0)             // the restart waits for the connection
-		f.sendRoot((*toLane)(nil)) // the range's actor restarts too
+		f.panicLane(0)                       // the restart waits for the connection
+		f.addresses.sendRoot((*toLane)(nil)) // the range's actor restarts too
 		synctest.Wait()
 		close(goOn)
 		f.advance(time.Second)
@@ -274,7 +274,7 @@ func TestARangesActorThatPanicsBeforeItsStopStops(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			runFixture(t, func(t *testing.T, f *fixture) {
 				reply := make(chan *holdProgress) // nobody reads
-				f.sendRoot(&setHold{scope: rangeScope, who: "sam", asked: f.clock.Now(), reply: reply})
+				f.addresses.sendRoot(&setHold{scope: rangeScope, who: "sam", asked: f.clock.Now(), reply: reply})
 				synctest.Wait()
 				stop(f)
 				f.advance(3 * time.Second)

@@ -59,7 +59,7 @@ func (m *movedIn) Refuse(reason error) {
 // ErrLaneNotUsable, ErrLaneOccupied, ErrStarting, those of lanes.Reserve.
 func (r *Range) reserve(ctx context.Context, by lanes.By, lane uuid.UUID) (*ticket, error) {
 	m := &reserve{ctx: ctx, by: by, reply: make(chan reservation, 1)}
-	r.sendTo(lane, m)
+	r.addresses.sendTo(lane, m)
 	select {
 	case answer := <-m.reply:
 		return answer.ticket, answer.err
@@ -144,5 +144,5 @@ func (l *laneActor) movedIn(m *movedIn) {
 	l.ticket = nil
 	l.swap(m.lane, nil)
 	l.open()
-	l.r.startPurchases(l.lane)
+	l.r.purchases.Start(l.lane)
 }

@@ -218,7 +218,7 @@ func TestAListShowsASessionOnceAlthoughTheLaneItLeavesPanics(t *testing.T) {
 			release := f.blockFlushes()
 			moved := f.runAsync(func() error { return f.tryMove(session, to) })
 			stop := f.watchBoard(session)
-			f.sendTo(f.laneID(from), &saveResult{})
+			f.addresses.sendTo(f.laneID(from), &saveResult{})
 			release()
 			require.Contains(t, []error{nil, lanes.ErrTimeout}, <-moved)
 			shownOn := f.laneID(from)

@@ -45,13 +45,5 @@ func (g *Gateway) RunningReady() bool {
 // inUse reports whether somebody relies on this process for the range just now: a hold is in force, or a
 // purchase is under way.
 func (r *Range) inUse() bool {
-	if len(r.Holds().InForce) > 0 {
-		return true
-	}
-	purchasing := false
-	r.purchasing.Range(func(any, any) bool {
-		purchasing = true
-		return false
-	})
-	return purchasing
+	return len(r.Holds().InForce) > 0 || r.purchases.Any()
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rangegate/actors/delivery"
+	"rangegate/actors/purchases"
 	"rangegate/lanes"
 )
 
@@ -230,7 +231,7 @@ func TestAPurchaseThatGetsNoSlotInTimeIsDeclinedAsBusy(t *testing.T) {
 		}
 		late := delivery.PurchaseSlots
 		f.buy(late, minutes(15))
-		f.advance(sendWithin - time.Millisecond)
+		f.advance(purchases.SendWithin - time.Millisecond)
 		require.Equal(t, lanes.Pending, f.shownPurchase(late).Phase)
 		f.advance(time.Millisecond)
 		require.Equal(t, lanes.Declined, f.shownPurchase(late).Phase)
@@ -269,16 +270,13 @@ func TestManyPurchasesUseTheSlotsInTurn(t *testing.T) {
 		for i := range customers {
 			f.buy(i, minutes(15))
 		}
-		f.advance(sendWithin + time.Second)
+		f.advance(purchases.SendWithin + time.Second)
 		for i := range customers {
 			require.Equal(t, lanes.Accepted, f.shownPurchase(i).Phase)
 			require.Equal(t, 45, f.Sessions()[i].Minutes)
 		}
 		require.EqualValues(t, delivery.PurchaseSlots, most.Load())
-		f.purchasing.Range(func(purchase, _ any) bool {
-			require.Fail(t, "a purchase that has ended is kept", purchase)
-			return true
-		})
+		require.False(t, f.purchases.Any(), "a purchase that has ended is kept")
 	}, withWebhook(pos), withLanes(customers))
 }
 
@@ -324,14 +322,14 @@ func TestASlowCatalogueRefusesNothing(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		f.createWithPurchasing(0, 30)
 		f.createWithPurchasing(1, 30)
-		for i, long := range []time.Duration{checkWithin, time.Hour} {
+		for i, long := range []time.Duration{purchases.CheckWithin, time.Hour} {
 			took = long
 			f.buy(0, targets(2))
 			took = 0
 			f.buy(1, targets(1))
 			require.Equal(t, lanes.Pending, f.shownPurchase(0).Phase)
 			require.Equal(t, lanes.Accepted, f.shownPurchase(1).Phase)
-			f.advance(checkWithin - time.Millisecond)
+			f.advance(purchases.CheckWithin - time.Millisecond)
 			require.Len(t, pos.purchases(), 2*i+1)
 			f.advance(time.Millisecond)
 			require.Equal(t, lanes.Accepted, f.shownPurchase(0).Phase, "it was sent unchecked")
@@ -343,13 +341,13 @@ func TestASlowCatalogueRefusesNothing(t *testing.T) {
 func TestACatalogueThatIgnoresItsDeadlineCostsThePurchase(t *testing.T) {
 	pos := &fakeWebhook{}
 	catalogue := fakeCatalogue(func(context.Context, uuid.UUID, []lanes.Item) string {
-		<-time.After(sendWithin)
+		<-time.After(purchases.SendWithin)
 		return "There are 3 targets left."
 	})
 	runFixture(t, func(t *testing.T, f *fixture) {
 		f.createWithPurchasing(0, 30)
 		f.buy(0, targets(4))
-		f.advance(sendWithin)
+		f.advance(purchases.SendWithin)
 		require.Equal(t, lanes.Declined, f.shownPurchase(0).Phase)
 		require.Empty(t, pos.purchases())
 	}, withWebhook(pos), withCatalogue(catalogue))

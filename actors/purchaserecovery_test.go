@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"rangegate/actors/purchases"
 	"rangegate/lanes"
 )
 
@@ -237,7 +238,7 @@ func TestAPurchaseThatWasNotSentGoesOnAfterARestart(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			pos := &fakeWebhook{}
-			took := checkWithin - time.Millisecond
+			took := purchases.CheckWithin - time.Millisecond
 			runFixture(t, func(t *testing.T, f *fixture) {
 				f.createWithPurchasing(0, 30)
 				purchase := f.buy(0, minutes(15))
@@ -264,14 +265,14 @@ func TestAPurchaseThatWasNotSentInTimeIsNotSentAfterARestart(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			pos := &fakeWebhook{}
-			took := checkWithin - time.Millisecond
+			took := purchases.CheckWithin - time.Millisecond
 			runFixture(t, func(t *testing.T, f *fixture) {
 				f.createWithPurchasing(0, 30)
 				f.buy(0, minutes(15))
 				f.advance(time.Second)
 				restart(f)
 				took = 0
-				f.advance(sendWithin)
+				f.advance(purchases.SendWithin)
 				f.start()
 				f.advance(lastBackoff)
 				require.Empty(t, pos.purchases())
@@ -344,7 +345,7 @@ func TestAPurchaseOfASessionThatEndedWhileTheGatewayWasDown(t *testing.T) {
 	for name, purchase := range map[string]struct {
 		took time.Duration // by the catalogue: decides whether it was sent
 		open int
-	}{"sent": {0, 1}, "not sent": {checkWithin, 0}} {
+	}{"sent": {0, 1}, "not sent": {purchases.CheckWithin, 0}} {
 		t.Run(name, func(t *testing.T) {
 			pos := &fakeWebhook{}
 			took := purchase.took
@@ -392,7 +393,7 @@ func TestALaneWithAnUnresolvedPurchaseCannotLeaveTheLayout(t *testing.T) {
 // The purchase was made with a webhook configured, and was never sent.
 func TestAPurchaseWhoseWebhookIsRemoved(t *testing.T) {
 	pos := &fakeWebhook{}
-	took := checkWithin - time.Millisecond
+	took := purchases.CheckWithin - time.Millisecond
 	runFixture(t, func(t *testing.T, f *fixture) {
 		f.createWithPurchasing(0, 30)
 		f.buy(0, minutes(15))

@@ -6,12 +6,10 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
-	"golang.org/x/sync/semaphore"
 
 	"rangegate/actors/board"
 	"rangegate/actors/clock"
@@ -20,6 +18,8 @@ import (
 	"rangegate/actors/history"
 	"rangegate/actors/idempotency"
 	"rangegate/actors/metrics"
+	"rangegate/actors/purchases"
+	"rangegate/actors/simulation"
 	"rangegate/actors/supervised"
 	"rangegate/lanes"
 	"rangegate/lanes/trace"
@@ -36,6 +36,9 @@ import (
 // Methods name what else they return.
 type Range struct {
 	*history.Reader // what it has saved
+	*board.View     // how its lanes are
+	*delivery.EventLog
+	*simulation.Simulator
 
 	id        uuid.UUID
 	clock     clock.Clock
@@ -43,18 +46,18 @@ type Range struct {
 	log       zerolog.Logger
 	tree      *supervised.Tree
 	inForce   atomic.Pointer[settings]
-	board     *board.Board
+	board     *board.Board // of which that is the view
 	keys      *idempotency.Keys
+	once      *idempotency.Once
 	committer *commit.Committer
 
 	life            context.Context         // until the range stops
 	endLife         context.CancelCauseFunc // with the error of requests that come later
-	root            atomic.Pointer[actor.PID]
-	spawned         chan struct{} // closed once there is a root
+	addresses       addresses               // of its actors
+	spawned         chan struct{}           // closed once there is a root
 	delivery        *delivery.Delivery
 	laneProps       *actor.Props
 	connectionProps *actor.Props
-	addresses       addresses
 	unready         unreadyLanes
 	leaving         atomic.Bool // the configuration has lost the range: it stops for good
 	dropped         bool        // another process owns it; guarded by the gateway's lock
@@ -63,12 +66,9 @@ type Range struct {
 	holdsVersion atomic.Uint64 // of the newest record, saved or not
 	dials        dialQueue
 	dialNumber   atomic.Uint64 // of the newest dial of any lane: never used twice
-	simulations  *semaphore.Weighted
-
-	simulatedMinutes pendingMinutes
-	reopening        reopenings
-	purchasing       sync.Map       // [2]uuid.UUID{session, purchase} → struct{}, while runPurchase runs
-	background       sync.WaitGroup // goroutines beside the actors: purchases, credits, lookups
+	reopening    reopenings
+	purchases    *purchases.Purchases
+	background   sync.WaitGroup // goroutines beside the actors: purchases, credits, lookups
 
 	// For its health.
 	lateness board.Lateness
@@ -90,68 +90,15 @@ func (r *Range) Epoch() uint64 { return r.committer.Epoch }
 // Ended is closed when the range stops here: what is read from it afterwards is outdated.
 func (r *Range) Ended() <-chan struct{} { return r.life.Done() }
 
-// Lanes returns every lane in display order.
-func (r *Range) Lanes() []lanes.LaneStatus { return r.board.Lanes() }
-
-// Changes returns the lanes that changed after that version of the board, and the version that they are of.
-// wake is closed at the next change, of a lane or of the holds.
-func (r *Range) Changes(after uint64) (changed []lanes.LaneStatus, version uint64, wake <-chan struct{}) {
-	return r.board.Since(after)
-}
-
-// LaneStatus returns the lane as it is now. found is false for a lane of another range.
-func (r *Range) LaneStatus(lane uuid.UUID) (status lanes.LaneStatus, found bool) {
-	status, _, found = r.board.Lane(lane)
-	return status, found
-}
-
-// LaneChange returns the lane as it is now, the version of its newest change, and a channel that is closed at
-// its next one. found is false for a lane of another range.
-func (r *Range) LaneChange(lane uuid.UUID) (status lanes.LaneStatus, version uint64, wake <-chan struct{}, found bool) {
-	return r.board.LaneSince(lane)
-}
-
-// SessionChange is LaneChange of the lane that the session is on; when it moves, that lane changes. found is
-// false for a session that is on no lane.
-func (r *Range) SessionChange(session uuid.UUID) (status lanes.LaneStatus, version uint64, wake <-chan struct{}, found bool) {
-	return r.board.SessionSince(session)
-}
-
-// Sessions returns the active sessions in the display order of their lanes.
-func (r *Range) Sessions() []*lanes.SessionView { return r.board.Sessions(r.clock.Now()) }
-
 // Session returns an active session. Errors: ErrSessionEnded for one in the history, ErrSessionNotFound,
 // ErrStoreUnavailable.
 func (r *Range) Session(ctx context.Context, id uuid.UUID) (*lanes.SessionView, error) {
-	if view := r.board.Session(id, r.clock.Now()); view != nil {
+	if view := r.board.Session(id); view != nil {
 		return view, nil
 	}
 	_, err := r.EndedSession(ctx, id)
 	return nil, err
 }
-
-// Events reads at most limit events behind the cursor from the event log, oldest first, of those that are
-// known to be durable: no event appears before one that was returned. Of an event that goes to several
-// webhooks it has the delivery to the first one. An attempt that is being made has the error lanes.UnderWay.
-// Errors: ErrStoreUnavailable.
-func (r *Range) Events(ctx context.Context, after uint64, limit int) (events []lanes.Logged, err error) {
-	return r.delivery.Events(ctx, after, limit)
-}
-
-// Deliveries is Events with every delivery: an event is there once for each webhook that it goes to.
-func (r *Range) Deliveries(ctx context.Context, after uint64, limit int) ([]lanes.Logged, error) {
-	return r.delivery.Show(ctx, after, limit)
-}
-
-// DeliveriesTo reads at most limit of the deliveries behind the cursor to the webhook with that name, and
-// returns the cursor to go on behind: that of the last record it has looked at, of 10,000 at most. There are
-// no more when it is not higher than after.
-func (r *Range) DeliveriesTo(ctx context.Context, webhook string, after uint64, limit int) (events []lanes.Logged, next uint64, err error) {
-	return r.delivery.ShowTo(ctx, webhook, after, limit)
-}
-
-// HasWebhook reports whether the range has a webhook with that name, or still delivers to one that it had.
-func (r *Range) HasWebhook(name string) bool { return r.delivery.HasWebhook(name) }
 
 // Record saves an act of staff that changes nothing on the range, such as signing in. It does not block. What
 // the store does not take is in the log alone: nobody waits for it, and it must not pile up while the store
@@ -173,7 +120,7 @@ func (r *Range) Record(ctx context.Context, staff, what string) {
 func (r *Range) KeyReused(name, fingerprint string) bool { return r.keys.Reused(name, fingerprint) }
 
 // Create sells time on a lane for the POS. Errors: ErrGroupNotFound, ErrLaneNotFound, those of lanes.Create,
-// and with a key those of idempotency.Keys.Claim: *lanes.Repeat is the reply to the request that used the key
+// and with a key those of idempotency.Once: *lanes.Repeat is the reply to the request that used the key
 // before.
 func (r *Range) Create(ctx context.Context, lane uuid.UUID, command lanes.Create, key *lanes.Key) (*lanes.SessionView, error) {
 	return r.create(ctx, posRequester(ctx), lane, command, key)
@@ -213,7 +160,7 @@ func (r *Range) StaffMove(ctx context.Context, staff string, session, to uuid.UU
 func (r *Range) StaffReopen(ctx context.Context, staff string, session, lane uuid.UUID) (*lanes.SessionView, error) {
 	r.reopening.mu.Lock()
 	defer r.reopening.mu.Unlock()
-	if asked, unknown := r.reopening.unknown[session]; r.board.Session(session, r.clock.Now()) != nil || unknown && asked != lane {
+	if asked, unknown := r.reopening.unknown[session]; r.board.Session(session) != nil || unknown && asked != lane {
 		return nil, lanes.ErrNotReopenable
 	}
 	ended, err := r.EndedSession(ctx, session)
@@ -259,19 +206,6 @@ func (r *Range) LaneBuy(ctx context.Context, lane, session, purchase uuid.UUID, 
 	return err
 }
 
-// Unresolved returns the purchases that wait for staff, by lane in display order.
-func (r *Range) Unresolved() []lanes.OpenPurchase {
-	var open []lanes.OpenPurchase
-	for _, status := range r.board.Lanes() {
-		for _, p := range status.Lane.Open {
-			if p.Phase == lanes.Unresolved {
-				open = append(open, lanes.OpenPurchase{Purchase: *p, Lane: status.ID})
-			}
-		}
-	}
-	return open
-}
-
 // Clear settles an unresolved purchase by hand; with credit its minutes are added to the session. Errors:
 // ErrPurchaseNotFound.
 func (r *Range) Clear(ctx context.Context, staff string, purchase uuid.UUID, credit bool) error {
@@ -296,18 +230,19 @@ func posRequester(ctx context.Context) requester { return requester{lanes.ByPOS,
 
 func (r *Range) create(
 	ctx context.Context, from requester, lane uuid.UUID, command lanes.Create, key *lanes.Key,
-) (*lanes.SessionView, error) {
-	return r.once(ctx, key, func(claim *idempotency.Claim) (*lanes.SessionView, error) {
+) (view *lanes.SessionView, err error) {
+	err = r.once.Do(ctx, key, func(claim *idempotency.Claim) (err error) {
 		q := &request{ctx: ctx, command: command, by: from.by, who: from.who, claim: claim}
 		switch {
 		case !r.Layout().HasGroup(command.Group):
-			return nil, freeKey(q, lanes.ErrGroupNotFound)
+			return freeKey(q, lanes.ErrGroupNotFound)
 		case !r.board.Has(lane):
-			return nil, freeKey(q, lanes.ErrLaneNotFound)
+			return freeKey(q, lanes.ErrLaneNotFound)
 		}
-		view, err := r.ask(ctx, lane, q)
-		return view, r.confirmed(ctx, key, err)
+		view, err = r.ask(ctx, lane, q)
+		return r.confirmed(ctx, key, err)
 	})
+	return view, err
 }
 
 func (r *Range) on(
@@ -387,42 +322,6 @@ func (r *Range) confirmed(ctx context.Context, key *lanes.Key, err error) error 
 	return err
 }
 
-// once runs do once for an idempotency key. Errors: those of Keys.Claim, *idempotency.FullError in place of
-// lanes.ErrKeysFull, those of a read from the store, which has the bodies of older answers, and
-// lanes.ErrNotSaved where it has lost the body.
-func (r *Range) once(
-	ctx context.Context, key *lanes.Key, do func(*idempotency.Claim) (*lanes.SessionView, error),
-) (*lanes.SessionView, error) {
-	if err := context.Cause(r.life); err != nil {
-		return nil, err
-	}
-	if key == nil {
-		return do(nil)
-	}
-	claim, err := r.keys.Claim(ctx, *key)
-	if errors.Is(err, lanes.ErrKeysFull) {
-		r.metrics.KeysRefused.Inc()
-		return nil, r.keys.Full(r.clock.Now().Wall, checkpointEvery)
-	}
-	var repeat *lanes.Repeat
-	if errors.As(err, &repeat) && repeat.Kept.InStore {
-		return nil, r.repeat(ctx, repeat.Kept.Name)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return do(claim)
-}
-
-// repeat reads the answer to a repeat from the store, and returns it as once does.
-func (r *Range) repeat(ctx context.Context, name string) error {
-	kept, err := r.Answer(ctx, name)
-	if err != nil {
-		return err
-	}
-	return &lanes.Repeat{Kept: kept}
-}
-
 // follow prepares a request for the lane that the session is on, and another one for the next lane if it
 // moved meanwhile.
 func (r *Range) follow(
@@ -431,16 +330,17 @@ func (r *Range) follow(
 ) (*lanes.SessionView, error) {
 	for {
 		var asked uuid.UUID
-		view, err := r.once(ctx, key, func(claim *idempotency.Claim) (*lanes.SessionView, error) {
+		var view *lanes.SessionView
+		err := r.once.Do(ctx, key, func(claim *idempotency.Claim) (err error) {
 			q := &request{ctx: ctx, by: from.by, who: from.who, claim: claim}
 			lane, found := r.board.Find(session)
 			if !found {
 				_, err := r.Session(ctx, session)
-				return nil, freeKey(q, err)
+				return freeKey(q, err)
 			}
 			asked = lane.ID
-			view, err := do(lane.ID, q)
-			return view, r.confirmed(ctx, key, err)
+			view, err = do(lane.ID, q)
+			return r.confirmed(ctx, key, err)
 		})
 		if !errors.Is(err, lanes.ErrSessionNotFound) || asked == uuid.Nil || ctx.Err() != nil {
 			return view, err
@@ -457,7 +357,7 @@ func freeKey(q *request, err error) error {
 // ask sends the request to the lane and waits for the reply.
 func (r *Range) ask(ctx context.Context, lane uuid.UUID, q *request) (*lanes.SessionView, error) {
 	q.reply = make(chan reply, 1)
-	r.sendTo(lane, q)
+	r.addresses.sendTo(lane, q)
 	select {
 	case answer := <-q.reply:
 		return answer.view, answer.err
@@ -466,6 +366,28 @@ func (r *Range) ask(ctx context.Context, lane uuid.UUID, q *request) (*lanes.Ses
 	case <-r.life.Done():
 		return r.lastReply(q)
 	}
+}
+
+// askAboutPurchase is purchases.Deps.Ask.
+func (r *Range) askAboutPurchase(ctx context.Context, lane uuid.UUID, command lanes.Command, outcome []lanes.Logged) ([]lanes.Logged, error) {
+	q := &request{ctx: ctx, command: command, by: lanes.ByLane, events: outcome, reply: make(chan reply, 1)}
+	r.addresses.sendTo(lane, q)
+	select {
+	case answer := <-q.reply:
+		return answer.events, answer.err
+	case <-r.life.Done():
+		return nil, lanes.ErrStarting
+	}
+}
+
+// addMinutes is simulation.Deps.AddMinutes.
+func (r *Range) addMinutes(ctx context.Context, event lanes.Logged, minutes int) error {
+	session := event.Event.Session
+	_, err := r.follow(ctx, requester{by: lanes.ByPOS}, session, nil, func(lane uuid.UUID, q *request) (*lanes.SessionView, error) {
+		q.command, q.events = lanes.Modify{Session: session, Minutes: minutes}, []lanes.Logged{event}
+		return r.ask(ctx, lane, q)
+	})
+	return err
 }
 
 // lastReply returns, while the range stops: the reply if there is one, ErrNotOwner if another process has the
@@ -484,19 +406,6 @@ func (r *Range) lastReply(q *request) (*lanes.SessionView, error) {
 		return nil, lanes.ErrNotOwnerClosed
 	default:
 		return nil, err
-	}
-}
-
-// sendRoot sends the range's actor a message. It has started by the time that anybody knows of the range.
-func (r *Range) sendRoot(message any) { r.tree.Send(r.root.Load(), message) }
-
-// sleep waits. It returns false when the range stops.
-func (r *Range) sleep(d time.Duration) bool {
-	select {
-	case <-time.After(d):
-		return true
-	case <-r.life.Done():
-		return false
 	}
 }
 

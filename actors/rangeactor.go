@@ -2,7 +2,6 @@ package actors
 
 import (
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -10,7 +9,6 @@ import (
 
 	"rangegate/actors/delivery"
 	"rangegate/actors/supervised"
-	"rangegate/lanes"
 )
 
 // The kinds of actors, in logs and metrics.
@@ -70,7 +68,7 @@ func (a *rangeActor) receive(ctx actor.Context, message any) {
 	case *actor.Restarting, *actor.Stopping:
 		a.ended = true
 	case *toLane:
-		a.r.sendListed(m.lane, m.message)
+		a.r.addresses.sendListed(m.lane, m.message)
 	case *toAllLanes:
 		for _, lane := range a.r.addresses.lanes {
 			a.r.tree.Send(lane, m.message)
@@ -104,7 +102,7 @@ func (a *rangeActor) receive(ctx actor.Context, message any) {
 
 func (a *rangeActor) start(ctx actor.Context) {
 	a.self = ctx.Self()
-	a.r.root.Store(a.self)
+	a.r.addresses.root.Store(a.self)
 	for _, events := range a.r.delivery.Actors() {
 		a.spawnEvents(ctx, events)
 	}
@@ -161,58 +159,4 @@ func (a *rangeActor) ChildFailed(supervisor actor.Supervisor, child *actor.PID, 
 		return
 	}
 	supervisor.RestartChildren(child)
-}
-
-// addresses lists the actors of a range's lanes, so that a message goes straight to the lane and does not
-// queue at the range's actor. That one alone changes the list.
-type addresses struct {
-	mu    sync.RWMutex
-	lanes map[uuid.UUID]*actor.PID
-}
-
-// sendTo sends the message to the lane's actor. It never blocks. A lane that is not listed has left, or is
-// about to be spawned: the range's actor takes the message then and knows which.
-func (r *Range) sendTo(lane uuid.UUID, message any) {
-	r.addresses.mu.RLock()
-	defer r.addresses.mu.RUnlock()
-	if pid, found := r.addresses.lanes[lane]; found {
-		r.tree.Send(pid, message)
-		return
-	}
-	r.sendRoot(&toLane{lane, message})
-}
-
-// sendListed is sendTo for the range's actor, which may read the list without the lock: a lane that is not
-// listed has left.
-func (r *Range) sendListed(lane uuid.UUID, message any) {
-	if pid, found := r.addresses.lanes[lane]; found {
-		r.tree.Send(pid, message)
-	} else {
-		supervised.Refuse(message, lanes.ErrLaneNotFound)
-	}
-}
-
-// clear begins an empty list with room for so many lanes.
-func (a *addresses) clear(size int) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.lanes = make(map[uuid.UUID]*actor.PID, size)
-}
-
-// has reports whether the lane is listed, for the range's actor.
-func (a *addresses) has(lane uuid.UUID) bool {
-	_, found := a.lanes[lane]
-	return found
-}
-
-func (a *addresses) put(lane uuid.UUID, pid *actor.PID) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.lanes[lane] = pid
-}
-
-func (a *addresses) drop(lane uuid.UUID) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	delete(a.lanes, lane)
 }

@@ -8,14 +8,14 @@ import (
 	"sync"
 
 	"github.com/google/uuid"
-	"golang.org/x/sync/semaphore"
-
 	"rangegate/actors/board"
 	"rangegate/actors/clock"
 	"rangegate/actors/commit"
 	"rangegate/actors/delivery"
 	"rangegate/actors/history"
 	"rangegate/actors/idempotency"
+	"rangegate/actors/purchases"
+	"rangegate/actors/simulation"
 	"rangegate/actors/supervised"
 	"rangegate/lanes"
 	"rangegate/lanes/store"
@@ -34,16 +34,17 @@ func (g *Gateway) recover(ctx context.Context, s Settings, epoch uint64) (*Range
 	inForce := newSettings(s)
 	r := &Range{
 		id: s.Layout.Range, clock: g.clock, metrics: g.metrics,
-		log:         g.log.With().Stringer("range_id", s.Layout.Range).Logger(),
-		board:       board.New(inForce.Layout, inForce.at),
-		keys:        idempotency.New(loaded.Keys),
-		simulations: semaphore.NewWeighted(SimulationSlots),
-		reopening:   reopenings{unknown: map[uuid.UUID]uuid.UUID{}},
-		spawned:     make(chan struct{}),
+		log:       g.log.With().Stringer("range_id", s.Layout.Range).Logger(),
+		board:     board.New(inForce.Layout, inForce.at, g.clock.Now),
+		keys:      idempotency.New(loaded.Keys),
+		reopening: reopenings{unknown: map[uuid.UUID]uuid.UUID{}},
+		spawned:   make(chan struct{}),
 	}
+	r.View = &r.board.View
 	r.inForce.Store(inForce)
 	r.life, r.endLife = context.WithCancelCause(context.Background())
 	r.tree = supervised.New(supervised.Deps{System: g.system, Life: r.life, Clock: r.clock, Log: r.log, Metrics: r.metrics})
+	r.addresses.send = r.tree.Send
 	r.laneProps = r.tree.Props(laneKind, func() supervised.Actor { return &laneActor{r: r} })
 	r.connectionProps = r.tree.Props(connectionKind, func() supervised.Actor { return &connection{r: r} })
 	r.unready.reset(s.Layout.Lanes)
@@ -59,6 +60,18 @@ func (g *Gateway) recover(ctx context.Context, s Settings, epoch uint64) (*Range
 		Life: r.life, Clock: r.clock, Log: r.log, Metrics: r.metrics, Committer: r.committer, Read: r.Entries,
 		Send: r.tree.Send, Stop: r.tree.Stop,
 	}, s.Receivers, loaded.Pending)
+	r.once = &idempotency.Once{
+		Keys: r.keys, Life: r.life, Now: r.clock.Now, ForgetEvery: checkpointEvery, Refused: r.metrics.KeysRefused, Read: r.Answer,
+	}
+	r.EventLog = r.delivery.EventLog(r.once.Do, r.EventsKeptBehind)
+	r.purchases = purchases.New(purchases.Deps{
+		Life: r.life, Clock: r.clock, Log: r.log, Ended: r.metrics.Purchases, Delivery: r.delivery, Go: r.background.Go,
+		Catalogue: func() purchases.Catalogue { return r.settings().Catalogue }, Find: r.FindPurchase, Ask: r.askAboutPurchase,
+	})
+	r.Simulator = simulation.New(simulation.Deps{
+		Life: r.life, Clock: r.clock, Log: r.log, Delivery: r.delivery, Go: r.background.Go,
+		Save: r.committer.Save, Find: r.Find, AddMinutes: r.addMinutes,
+	})
 	changed, err := r.restoreLanes(ctx, loaded, s.Retire)
 	if err != nil {
 		r.endLife(err)

@@ -355,7 +355,7 @@ func (d *departure) withEnded(why error) error {
 func (d leavingLane) vacate(ctx context.Context) (*ticket, error) {
 	for {
 		m := &vacate{ctx: ctx, reply: make(chan reservation, 1)}
-		d.r.sendTo(d.lane, m)
+		d.r.addresses.sendTo(d.lane, m)
 		var answer reservation
 		select {
 		case answer = <-m.reply:
@@ -436,7 +436,7 @@ func awaitDelivered(ctx context.Context, end []*Range) error {
 // exchange gives the range its new settings, and waits until the lanes that leave have stopped.
 func (r *Range) exchange(ctx context.Context, c Changed, who string) error {
 	m := &exchange{to: newSettings(c.Settings), renew: c.Renew, who: who, reply: make(chan []*actor.PID, 1)}
-	r.sendRoot(m)
+	r.addresses.sendRoot(m)
 	select {
 	case gone := <-m.reply:
 		stopped := make([]*actor.Future, 0, len(gone))
@@ -479,11 +479,11 @@ func (a *rangeActor) exchange(ctx actor.Context, m *exchange) (gone []*actor.PID
 			r.unready.add(place.ID)
 			a.spawn(ctx, place.ID)
 		case old != place, !before.Layout.SellsAs(m.to.Layout):
-			r.sendListed(place.ID, &replaced{})
+			r.addresses.sendListed(place.ID, &replaced{})
 		}
 	}
 	for _, lane := range m.renew {
-		r.sendListed(lane, &renewLink{})
+		r.addresses.sendListed(lane, &renewLink{})
 	}
 	return gone
 }

@@ -253,7 +253,7 @@ func TestARequestToAStoppingLaneIsAnswered(t *testing.T) {
 			var clients sync.WaitGroup
 			for i := range asked {
 				asked[i] = &request{ctx: t.Context(), command: lanes.Pause{Session: uuid.New()}, reply: make(chan reply, 1)}
-				clients.Go(func() { f.sendTo(lane, asked[i]) })
+				clients.Go(func() { f.addresses.sendTo(lane, asked[i]) })
 			}
 			for _, now := range [][]lanes.Place{all[:1], all} {
 				changed := f.settings
@@ -446,7 +446,7 @@ func TestAHoldingControllerOfARemovedLaneIsIgnored(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		removed := f.laneID(3)
 		require.NoError(t, f.reload(false, func(s *Settings) { s.Layout.Lanes = s.Layout.Lanes[:3] }))
-		f.sendRoot(&controllerHolds{removed})
+		f.addresses.sendRoot(&controllerHolds{removed})
 		f.advance(time.Second)
 		require.Zero(t, f.metricValue("rangegate_actor_restarts_total", "range"))
 		require.Empty(t, f.heldScopes(), "there is no lane to lift it from")

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"rangegate/actors/clock"
 	"rangegate/actors/commit"
 	"rangegate/lanes"
 )
@@ -70,7 +71,7 @@ func (l *laneActor) lookUp(q *request) {
 			if found == lanes.IsKnown || errors.Is(err, lanes.ErrSessionNotFound) {
 				break
 			}
-			if !r.sleep(reportRetry) { // the store is down
+			if !clock.Sleep(r.life, reportRetry) { // the store is down
 				return
 			}
 		}
@@ -80,7 +81,7 @@ func (l *laneActor) lookUp(q *request) {
 
 // correlation returns that of a session which is active or has ended. Errors: those of Session but ErrSessionEnded.
 func (r *Range) correlation(ctx context.Context, id uuid.UUID) (*lanes.Correlation, error) {
-	if view := r.board.Session(id, r.clock.Now()); view != nil {
+	if view := r.board.Session(id); view != nil {
 		return view.Correlation, nil
 	}
 	ended, err := r.EndedSession(ctx, id)

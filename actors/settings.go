@@ -6,6 +6,7 @@ import (
 	"github.com/google/uuid"
 
 	"rangegate/actors/delivery"
+	"rangegate/actors/purchases"
 	"rangegate/lanes"
 	"rangegate/lanes/link"
 )
@@ -20,7 +21,7 @@ type Settings struct {
 	// InsecureLinks is how many lanes have a link that can be taken over from its network.
 	InsecureLinks int
 	Receivers     []delivery.Receiver // the webhooks; none: events are kept in the event log as not sent
-	Catalogue     Catalogue           // nil: purchases go unchecked
+	Catalogue     purchases.Catalogue // nil: purchases go unchecked
 	// Retire are lanes that the layout does not have, and whose sessions end when the range starts.
 	Retire []uuid.UUID
 }
@@ -62,3 +63,9 @@ func (s *settings) name(lane uuid.UUID) string {
 
 // settings returns those in force now. A caller that needs two values that belong together reads them once.
 func (r *Range) settings() *settings { return r.inForce.Load() }
+
+// awaiter returns the driver that waits for the lane's controller. ok is false for a lane that is dialled.
+func (s *settings) awaiter(lane uuid.UUID) (driver link.Awaiter, ok bool) {
+	driver, ok = s.Driver.(link.Awaiter)
+	return driver, ok && driver.Awaits(lane)
+}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"rangegate/actors/simulation"
 	"rangegate/lanes"
 	"rangegate/lanes/store"
 )
@@ -36,7 +37,7 @@ func TestABoundedNumberOfSimulationsRunsAtOnce(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		release := webhook.block()
 		var result []<-chan error
-		for range SimulationSlots {
+		for range simulation.Slots {
 			result = append(result, f.runAsync(func() error {
 				_, err := f.Simulate(f.requestContext(), lanes.Help, uuid.Nil, nil)
 				return err

@@ -58,9 +58,9 @@ func (p *panickingLog) switchOn(lane string) {
 // panicInHandleFailure makes the range's actor panic as it handles the failure of an actor: that of no actor at all.
 func (f *fixture) panicInHandleFailure() {
 	f.Helper()
-	process, found := f.tree.System.ProcessRegistry.Get(f.root.Load())
+	process, found := f.tree.System.ProcessRegistry.Get(f.addresses.root.Load())
 	require.True(f, found)
-	process.SendSystemMessage(f.root.Load(), &actor.Failure{Message: &toLane{}})
+	process.SendSystemMessage(f.addresses.root.Load(), &actor.Failure{Message: &toLane{}})
 	synctest.Wait()
 }
 
@@ -521,7 +521,7 @@ func TestParkingALaneLosesNothing(t *testing.T) {
 		}
 		modified := f.runAsync(modify)
 		for range 6 {
-			f.sendTo(f.laneID(0), &saveResult{})
+			f.addresses.sendTo(f.laneID(0), &saveResult{})
 		}
 		late := f.runAsync(func() error { return f.tryModify(session, 1) })
 		require.ErrorIs(t, <-modified, lanes.ErrTimeout)
@@ -643,7 +643,7 @@ func TestAPanicOfTheRangesActorRestartsItsTree(t *testing.T) {
 		session := f.create(0, 30)
 		other, _ := f.addRange(nil) // started later
 		before := other.Lanes()
-		f.sendRoot((*toLane)(nil))
+		f.addresses.sendRoot((*toLane)(nil))
 		f.advance(time.Second)
 
 		require.True(t, f.gateway.Ready(2))
@@ -681,7 +681,7 @@ func TestARangesActorThatKeepsPanickingIsRestartedEachTime(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		session := f.create(0, 30)
 		for range 30 {
-			f.sendRoot((*toLane)(nil))
+			f.addresses.sendRoot((*toLane)(nil))
 			f.advance(100 * time.Millisecond)
 		}
 		f.advance(lastBackoff)
@@ -700,7 +700,7 @@ func TestARequestDuringTheRestartOfATreeWaitsForItsLane(t *testing.T) {
 		flushes, ending := f.blockFlushes(), make(chan struct{})
 		first := f.runAsync(func() error { return f.tryCreate(0, 30) })
 		f.sendToLane(0, &request{ctx: t.Context(), command: lanes.Modify{Minutes: 1}, done: func(bool) { <-ending }})
-		f.sendRoot((*toLane)(nil))
+		f.addresses.sendRoot((*toLane)(nil))
 		synctest.Wait() // lane 1 has ended, lane 0 has not
 		second := f.runAsync(func() error { return f.tryCreate(1, 30) })
 		require.Empty(t, second)
@@ -725,7 +725,7 @@ func TestAKeyIsSettledAlthoughTheTreeRestartsDuringTheSave(t *testing.T) {
 		}
 		release := f.blockFlushes()
 		first := f.runAsync(modify)
-		f.sendRoot((*toLane)(nil))
+		f.addresses.sendRoot((*toLane)(nil))
 		f.advance(100 * time.Millisecond)
 		release()
 		require.ErrorIs(t, f.answerOf(first, time.Second), lanes.ErrTimeout)
@@ -748,7 +748,7 @@ func TestNoMessageIsSentToLanesThatARestartStops(t *testing.T) {
 	})
 	runFixture(t, func(t *testing.T, started *fixture) {
 		f = started
-		f.sendRoot((*toLane)(nil))
+		f.addresses.sendRoot((*toLane)(nil))
 		f.advance(time.Second)
 		require.True(t, panicked)
 		require.Len(t, f.addresses.lanes, 2)
@@ -764,7 +764,7 @@ func TestAHoldAfterAPanicOfTheRangeIsSaved(t *testing.T) {
 			f.setHold(rangeScope)
 			f.liftHold(rangeScope)
 		}
-		f.sendRoot((*toLane)(nil))
+		f.addresses.sendRoot((*toLane)(nil))
 		f.advance(time.Second)
 		require.True(t, f.setHold(rangeScope).Saved)
 		require.True(t, f.savedHolds().Has(rangeScope))
@@ -827,7 +827,7 @@ func TestALaneRecoversFromAnyMixOfFailures(t *testing.T) {
 					case 10:
 						switch random.IntN(2) {
 						case 0:
-							f.sendRoot((*toLane)(nil))
+							f.addresses.sendRoot((*toLane)(nil))
 							synctest.Wait()
 						case 1:
 							f.panicInHandleFailure()
@@ -886,7 +886,7 @@ func TestPanicsAreCountedByKindAndListedByLane(t *testing.T) {
 		driver.newest().panicOnSend() // of lane 1, which dialled last
 		f.setHold(rangeScope)
 		f.advance(lastBackoff)
-		f.sendRoot((*toLane)(nil))
+		f.addresses.sendRoot((*toLane)(nil))
 		f.advance(lastBackoff)
 
 		want := map[string]int{"range": 1, "events": 1, "lane": 2, "connection": 1}

@@ -12,9 +12,11 @@ import (
 	"rangegate/lanes"
 )
 
-// Board shows every lane of a range as it is now. Its methods may be called from any goroutine, and wait for
-// no actor. What it shows of a session is saved, or was answered as not saved.
-type Board struct {
+// View is every lane of a range as it is now. Its methods may be called from any goroutine, and wait for no
+// actor. What it shows of a session is saved, or was answered as not saved.
+type View struct {
+	now func() lanes.Instant // of the clock of the range
+
 	mu       sync.RWMutex
 	lanes    []lanes.LaneStatus  // in display order
 	places   map[uuid.UUID]int32 // lane → its place in lanes; nobody changes it
@@ -27,10 +29,14 @@ type Board struct {
 	failures  map[uuid.UUID]linkFailures
 }
 
+// Board is the View, and what those call who publish something there.
+type Board struct{ View }
+
 // New is the board of a layout with nothing on its lanes. places has each lane's place in the layout; it is
-// kept, and must not be changed.
-func New(layout lanes.Layout, places map[uuid.UUID]int32) *Board {
-	b := &Board{
+// kept, and must not be changed. now reads the clock of the range.
+func New(layout lanes.Layout, places map[uuid.UUID]int32, now func() lanes.Instant) *Board {
+	b := &Board{View{
+		now:      now,
 		lanes:    make([]lanes.LaneStatus, len(layout.Lanes)),
 		places:   places,
 		sessions: map[uuid.UUID]int32{},
@@ -39,7 +45,7 @@ func New(layout lanes.Layout, places map[uuid.UUID]int32) *Board {
 		failures: map[uuid.UUID]linkFailures{},
 
 		laneWakes: map[int32]chan struct{}{},
-	}
+	}}
 	for i, place := range layout.Lanes {
 		b.lanes[i] = lanes.LaneStatus{Place: place, Lane: lanes.Lane{ID: place.ID, Accessible: place.Accessible}}
 		b.changed[i] = b.version
@@ -51,7 +57,7 @@ func New(layout lanes.Layout, places map[uuid.UUID]int32) *Board {
 func (b *Board) Arrange(layout lanes.Layout, places map[uuid.UUID]int32) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	next := New(layout, places)
+	next := New(layout, places, b.now)
 	for i := range next.lanes {
 		status := &next.lanes[i]
 		if was, stays := b.places[status.ID]; stays {
@@ -167,56 +173,57 @@ func (b *Board) PublishLocked(lane uuid.UUID, locked bool) {
 }
 
 // Has reports whether the range has the lane.
-func (b *Board) Has(lane uuid.UUID) bool {
-	b.mu.RLock()
-	defer b.mu.RUnlock()
-	_, found := b.places[lane]
+func (v *View) Has(lane uuid.UUID) bool {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	_, found := v.places[lane]
 	return found
 }
 
 // Find is the lane that the session is on.
-func (b *Board) Find(session uuid.UUID) (lane lanes.Lane, found bool) {
-	b.mu.RLock()
-	defer b.mu.RUnlock()
-	i, found := b.sessions[session]
+func (v *View) Find(session uuid.UUID) (lane lanes.Lane, found bool) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	i, found := v.sessions[session]
 	if !found {
 		return lanes.Lane{}, false
 	}
-	return b.lanes[i].Lane, true
+	return v.lanes[i].Lane, true
 }
 
 // FindPurchase is the lane that has the purchase, pending or unresolved, and the purchase as it is there: nil
 // if none has.
-func (b *Board) FindPurchase(p *lanes.Purchase) (lane uuid.UUID, found *lanes.Purchase) {
-	b.mu.RLock()
-	defer b.mu.RUnlock()
-	for i := range b.lanes {
-		if found := b.lanes[i].Lane.OpenPurchase(p.Session, p.ID); found != nil {
-			return b.lanes[i].ID, found
+func (v *View) FindPurchase(p *lanes.Purchase) (lane uuid.UUID, found *lanes.Purchase) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	for i := range v.lanes {
+		if found := v.lanes[i].Lane.OpenPurchase(p.Session, p.ID); found != nil {
+			return v.lanes[i].ID, found
 		}
 	}
 	return uuid.Nil, nil
 }
 
-// Session is the view of an active session at now, nil when it is on no lane.
-func (b *Board) Session(id uuid.UUID, now lanes.Instant) *lanes.SessionView {
-	b.mu.RLock()
-	defer b.mu.RUnlock()
-	i, found := b.sessions[id]
+// Session is an active session as it is now, nil when it is on no lane.
+func (v *View) Session(id uuid.UUID) *lanes.SessionView {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	i, found := v.sessions[id]
 	if !found {
 		return nil
 	}
-	return b.lanes[i].Lane.View(now)
+	return v.lanes[i].Lane.View(v.now())
 }
 
-// Sessions are the views of all active sessions at now, in the display order of their lanes.
-func (b *Board) Sessions(now lanes.Instant) []*lanes.SessionView {
-	b.mu.RLock()
-	defer b.mu.RUnlock()
-	views := make([]*lanes.SessionView, 0, len(b.sessions))
-	together := make([]lanes.SessionView, 0, len(b.sessions)) // one piece of memory instead of as many as there are sessions
-	for i := range b.lanes {
-		if view := b.lanes[i].Lane.View(now); view != nil {
+// Sessions are all active sessions as they are now, in the display order of their lanes.
+func (v *View) Sessions() []*lanes.SessionView {
+	now := v.now()
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	views := make([]*lanes.SessionView, 0, len(v.sessions))
+	together := make([]lanes.SessionView, 0, len(v.sessions)) // one piece of memory instead of as many as there are sessions
+	for i := range v.lanes {
+		if view := v.lanes[i].Lane.View(now); view != nil {
 			together = append(together, *view)
 			views = append(views, &together[len(together)-1])
 		}
@@ -225,62 +232,81 @@ func (b *Board) Sessions(now lanes.Instant) []*lanes.SessionView {
 }
 
 // Lanes are all lanes as they are, in display order.
-func (b *Board) Lanes() []lanes.LaneStatus {
-	b.mu.RLock()
-	defer b.mu.RUnlock()
-	return append([]lanes.LaneStatus(nil), b.lanes...)
+func (v *View) Lanes() []lanes.LaneStatus {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return append([]lanes.LaneStatus(nil), v.lanes...)
 }
 
-// Since are the lanes that changed after that version of the board, all of them after 0, in display order,
-// and the version that they are of. wake is closed at the next change: whoever was slow meanwhile is given
-// what there is then, and nothing in between.
-func (b *Board) Since(after uint64) (changed []lanes.LaneStatus, version uint64, wake <-chan struct{}) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if after < b.version {
-		for i, at := range b.changed {
-			if at > after {
-				changed = append(changed, b.lanes[i])
+// Unresolved returns the purchases that wait for staff, by lane in display order.
+func (v *View) Unresolved() []lanes.OpenPurchase {
+	var open []lanes.OpenPurchase
+	for _, status := range v.Lanes() {
+		for _, p := range status.Lane.Open {
+			if p.Phase == lanes.Unresolved {
+				open = append(open, lanes.OpenPurchase{Purchase: *p, Lane: status.ID})
 			}
 		}
 	}
-	if b.wake == nil {
-		b.wake = make(chan struct{})
-	}
-	return changed, b.version, b.wake
+	return open
 }
 
-// LaneSince is the lane with that id, the version of its newest change, and a channel that is closed at its
+// LaneStatus is the lane as it is now. found is false for a lane of another range.
+func (v *View) LaneStatus(lane uuid.UUID) (status lanes.LaneStatus, found bool) {
+	status, _, found = v.Lane(lane)
+	return status, found
+}
+
+// Changes are the lanes that changed after that version of the board, all of them after 0, in display order,
+// and the version that they are of. wake is closed at the next change: whoever was slow meanwhile is given
+// what there is then, and nothing in between.
+func (v *View) Changes(after uint64) (changed []lanes.LaneStatus, version uint64, wake <-chan struct{}) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if after < v.version {
+		for i, at := range v.changed {
+			if at > after {
+				changed = append(changed, v.lanes[i])
+			}
+		}
+	}
+	if v.wake == nil {
+		v.wake = make(chan struct{})
+	}
+	return changed, v.version, v.wake
+}
+
+// LaneChange is the lane with that id, the version of its newest change, and a channel that is closed at its
 // next one: whoever follows one lane waits for no other. found is false for a lane of another range; then
 // there is nothing to wait for.
-func (b *Board) LaneSince(lane uuid.UUID) (status lanes.LaneStatus, version uint64, wake <-chan struct{}, found bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	i, found := b.places[lane]
+func (v *View) LaneChange(lane uuid.UUID) (status lanes.LaneStatus, version uint64, wake <-chan struct{}, found bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	i, found := v.places[lane]
 	if !found {
 		return lanes.LaneStatus{}, 0, nil, false
 	}
-	return b.lanes[i], b.changed[i], b.wakeOf(i), true
+	return v.lanes[i], v.changed[i], v.wakeOf(i), true
 }
 
-// SessionSince is LaneSince of the lane that the session is on. When the session moves, that lane changes.
+// SessionChange is LaneChange of the lane that the session is on. When the session moves, that lane changes.
 // found is false for a session that is on no lane.
-func (b *Board) SessionSince(session uuid.UUID) (status lanes.LaneStatus, version uint64, wake <-chan struct{}, found bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	i, found := b.sessions[session]
+func (v *View) SessionChange(session uuid.UUID) (status lanes.LaneStatus, version uint64, wake <-chan struct{}, found bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	i, found := v.sessions[session]
 	if !found {
 		return lanes.LaneStatus{}, 0, nil, false
 	}
-	return b.lanes[i], b.changed[i], b.wakeOf(i), true
+	return v.lanes[i], v.changed[i], v.wakeOf(i), true
 }
 
 // wakeOf is the channel that is closed when the lane at that place changes next. b.mu is held.
-func (b *Board) wakeOf(i int32) chan struct{} {
-	waiting := b.laneWakes[i]
+func (v *View) wakeOf(i int32) chan struct{} {
+	waiting := v.laneWakes[i]
 	if waiting == nil {
 		waiting = make(chan struct{})
-		b.laneWakes[i] = waiting
+		v.laneWakes[i] = waiting
 	}
 	return waiting
 }

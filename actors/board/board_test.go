@@ -26,12 +26,15 @@ func newBoard(layout lanes.Layout) *Board {
 	for i, place := range layout.Lanes {
 		at[place.ID] = int32(i)
 	}
-	return New(layout, at)
+	return New(layout, at, func() lanes.Instant { return noon })
 }
 
+// noon is when the boards of these tests are read.
+var noon = lanes.Instant{Wall: time.Date(2026, time.November, 21, 12, 0, 0, 0, time.UTC), Mono: time.Hour}
+
 // fullBoard returns a board of n lanes, each with a running session.
-func fullBoard(n int) (b *Board, all []lanes.Lane, now lanes.Instant) {
-	now = lanes.Instant{Wall: time.Date(2026, time.November, 21, 9, 0, 0, 0, time.UTC), Mono: time.Hour}
+func fullBoard(n int) (b *Board, all []lanes.Lane) {
+	now := noon
 	layout := lanes.Layout{Lanes: makePlaces(n)}
 	b = newBoard(layout)
 	for _, place := range layout.Lanes {
@@ -42,7 +45,7 @@ func fullBoard(n int) (b *Board, all []lanes.Lane, now lanes.Instant) {
 		b.Publish(lane)
 		all = append(all, lane)
 	}
-	return b, all, now
+	return b, all
 }
 
 // changed is the lane of turn n, held in every other round.
@@ -53,7 +56,7 @@ func changed(all []lanes.Lane, n int) lanes.Lane {
 }
 
 func BenchmarkBoard(b *testing.B) {
-	board, all, now := fullBoard(1000)
+	board, all := fullBoard(1000)
 	b.Run("publish", func(b *testing.B) {
 		b.ReportAllocs()
 		for n := 0; b.Loop(); n++ {
@@ -63,7 +66,7 @@ func BenchmarkBoard(b *testing.B) {
 	b.Run("session", func(b *testing.B) {
 		b.ReportAllocs()
 		for n := 0; b.Loop(); n++ {
-			if board.Session(all[n%len(all)].Session.ID, now) == nil {
+			if board.Session(all[n%len(all)].Session.ID) == nil {
 				b.Fatal("a session is not on the board")
 			}
 		}
@@ -71,18 +74,18 @@ func BenchmarkBoard(b *testing.B) {
 	b.Run("list of 1000", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if len(board.Sessions(now)) != len(all) {
+			if len(board.Sessions()) != len(all) {
 				b.Fatal("the list is not whole")
 			}
 		}
 	})
 	b.Run("what changed of 1000", func(b *testing.B) {
 		b.ReportAllocs()
-		_, version, _ := board.Since(0)
+		_, version, _ := board.Changes(0)
 		for n := 0; b.Loop(); n++ {
 			board.Publish(changed(all, n))
 			var since []lanes.LaneStatus
-			if since, version, _ = board.Since(version); len(since) != 1 {
+			if since, version, _ = board.Changes(version); len(since) != 1 {
 				b.Fatal("not the one lane changed")
 			}
 		}
@@ -93,7 +96,7 @@ func BenchmarkBoard(b *testing.B) {
 func TestAChangeThatNoScreenWaitsForAllocatesNothing(t *testing.T) {
 	layout := lanes.Layout{Lanes: makePlaces(1000)}
 	board, lane := newBoard(layout), layout.Lanes[500].ID
-	_, _, wake := board.Since(0)
+	_, _, wake := board.Changes(0)
 	board.Publish(lanes.Lane{ID: lane})
 	<-wake // a screen that read once does not wait for the next change
 	require.Zero(t, testing.AllocsPerRun(1000, func() {
@@ -121,7 +124,7 @@ func TestTheWorstLinksAreListed(t *testing.T) {
 
 // A thousand screens may follow a lane each: a change wakes those of its lane alone, and a reload wakes all.
 func TestAChangeWakesThoseWhoFollowItsLane(t *testing.T) {
-	b, all, _ := fullBoard(3)
+	b, all := fullBoard(3)
 	closed := func(wake <-chan struct{}) bool {
 		select {
 		case <-wake:
@@ -130,11 +133,11 @@ func TestAChangeWakesThoseWhoFollowItsLane(t *testing.T) {
 			return false
 		}
 	}
-	first, version, wake, found := b.LaneSince(all[0].ID)
+	first, version, wake, found := b.LaneChange(all[0].ID)
 	require.True(t, found)
 	require.Equal(t, all[0], first.Lane)
-	_, _, second, _ := b.LaneSince(all[0].ID)
-	_, _, other, _ := b.LaneSince(all[1].ID)
+	_, _, second, _ := b.LaneChange(all[0].ID)
+	_, _, other, _ := b.LaneChange(all[1].ID)
 	b.Touch()
 	held := func(i int) lanes.Lane {
 		all[i].Held = !all[i].Held
@@ -145,7 +148,7 @@ func TestAChangeWakesThoseWhoFollowItsLane(t *testing.T) {
 	b.PublishLocked(all[2].ID, true)
 	require.False(t, closed(wake))
 	require.True(t, closed(other))
-	_, unchanged, _, _ := b.LaneSince(all[0].ID)
+	_, unchanged, _, _ := b.LaneChange(all[0].ID)
 	require.Equal(t, version, unchanged)
 
 	last := version
@@ -155,7 +158,7 @@ func TestAChangeWakesThoseWhoFollowItsLane(t *testing.T) {
 		"moved to this one": func() { b.Publish(all[1], held(0)) },
 	} {
 		change()
-		_, current, next, _ := b.LaneSince(all[0].ID)
+		_, current, next, _ := b.LaneChange(all[0].ID)
 		require.True(t, closed(wake), name)
 		require.Greater(t, current, last, name)
 		wake, last = next, current
@@ -163,14 +166,14 @@ func TestAChangeWakesThoseWhoFollowItsLane(t *testing.T) {
 	require.True(t, closed(second))
 
 	layout := lanes.Layout{Lanes: []lanes.Place{{ID: all[1].ID, Name: "Lane 2"}}}
-	_, _, other, _ = b.LaneSince(all[1].ID)
+	_, _, other, _ = b.LaneChange(all[1].ID)
 	b.Arrange(layout, map[uuid.UUID]int32{all[1].ID: 0})
 	require.True(t, closed(wake))
 	require.True(t, closed(other))
-	_, _, wake, found = b.LaneSince(all[0].ID)
+	_, _, wake, found = b.LaneChange(all[0].ID)
 	require.False(t, found)
 	require.Nil(t, wake)
-	status, current, _, found := b.LaneSince(all[1].ID)
+	status, current, _, found := b.LaneChange(all[1].ID)
 	require.True(t, found)
 	require.Equal(t, all[1], status.Lane)
 	require.Greater(t, current, last)
@@ -178,20 +181,20 @@ func TestAChangeWakesThoseWhoFollowItsLane(t *testing.T) {
 
 // What is saved of a lane is shown as it was saved; what its actor alone knows stays until that publishes it.
 func TestWhatIsSavedOfALaneIsShown(t *testing.T) {
-	b, all, now := fullBoard(2)
-	b.PublishLink(all[1].ID, lanes.LinkDown, now.Wall, "no connection", false)
+	b, all := fullBoard(2)
+	b.PublishLink(all[1].ID, lanes.LinkDown, noon.Wall, "no connection", false)
 	session := all[0].Session
 	from, to := all[0], all[1]
 	from.Session, to.Session, to.Usable = nil, session, true // decided while the link was up
 	b.PublishSaved(from, to)
-	require.NotNil(t, b.Session(session.ID, now))
+	require.NotNil(t, b.Session(session.ID))
 	lane, found := b.Find(session.ID)
 	require.True(t, found)
 	require.Equal(t, to.ID, lane.ID)
 	require.False(t, lane.Usable)
 	require.Nil(t, b.Lanes()[0].Lane.Session)
-	_, version, _ := b.Since(0)
+	_, version, _ := b.Changes(0)
 	b.PublishSaved(from, to)
-	_, again, _ := b.Since(0)
+	_, again, _ := b.Changes(0)
 	require.Equal(t, version, again, "twice is no change")
 }

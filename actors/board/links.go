@@ -40,15 +40,15 @@ func (b *Board) LinkFailed(lane uuid.UUID, err error, now lanes.Instant) {
 
 // Links counts the lanes by the state of their links, and lists those that are not up or were made anew of
 // late: the worst first, and not all of them where there are many.
-func (b *Board) Links(now lanes.Instant) (count map[lanes.LinkState]int, unwell []lanes.LinkHealth) {
+func (v *View) Links(now lanes.Instant) (count map[lanes.LinkState]int, unwell []lanes.LinkHealth) {
 	count = map[lanes.LinkState]int{lanes.LinkUp: 0, lanes.LinkDown: 0, lanes.LinkFaulty: 0}
-	b.mu.RLock()
-	defer b.mu.RUnlock() // changes wait meanwhile: nothing is copied but the few that are listed
-	for i := range b.lanes {
-		lane := &b.lanes[i]
+	v.mu.RLock()
+	defer v.mu.RUnlock() // changes wait meanwhile: nothing is copied but the few that are listed
+	for i := range v.lanes {
+		lane := &v.lanes[i]
 		state := cmp.Or(lane.Link, lanes.LinkDown)
 		count[state]++
-		failures, failed := b.failures[lane.ID]
+		failures, failed := v.failures[lane.ID]
 		if state != lanes.LinkUp || failed && now.Mono-failures.lastAt <= UnwellFor {
 			unwell = insert(unwell, linkHealth(lane, failures))
 		}
@@ -57,14 +57,14 @@ func (b *Board) Links(now lanes.Instant) (count map[lanes.LinkState]int, unwell 
 }
 
 // Lane is one lane, and the health of its link. found is false for a lane of another range.
-func (b *Board) Lane(id uuid.UUID) (status lanes.LaneStatus, link lanes.LinkHealth, found bool) {
-	b.mu.RLock()
-	defer b.mu.RUnlock()
-	i, found := b.places[id]
+func (v *View) Lane(id uuid.UUID) (status lanes.LaneStatus, link lanes.LinkHealth, found bool) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	i, found := v.places[id]
 	if !found {
 		return lanes.LaneStatus{}, lanes.LinkHealth{}, false
 	}
-	return b.lanes[i], linkHealth(&b.lanes[i], b.failures[id]), true
+	return v.lanes[i], linkHealth(&v.lanes[i], v.failures[id]), true
 }
 
 func linkHealth(lane *lanes.LaneStatus, failures linkFailures) lanes.LinkHealth {

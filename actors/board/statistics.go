@@ -21,18 +21,18 @@ type Statistics struct {
 
 // Statistics counts the lanes of the board at now, in one walk. A lane under a hold in force is held, also
 // while its own change waits for the store.
-func (b *Board) Statistics(now lanes.Instant, holds lanes.Holds) Statistics {
+func (v *View) Statistics(now lanes.Instant, holds lanes.Holds) Statistics {
 	under := covering(holds)
 	c := Statistics{
 		Sessions:  map[lanes.Phase]int{lanes.Waiting: 0, lanes.Running: 0, lanes.Paused: 0},
 		Links:     map[lanes.LinkState]int{lanes.LinkUp: 0, lanes.LinkDown: 0, lanes.LinkFaulty: 0},
 		Purchases: map[lanes.PurchasePhase]int{},
 	}
-	b.mu.RLock()
-	defer b.mu.RUnlock()
-	c.Lanes = len(b.lanes)
-	for i := range b.lanes {
-		c.add(now, &b.lanes[i], under)
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	c.Lanes = len(v.lanes)
+	for i := range v.lanes {
+		c.add(now, &v.lanes[i], under)
 	}
 	return c
 }

@@ -3,6 +3,7 @@
 package clock
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -129,4 +130,14 @@ func (c *Retention) Date(now lanes.Instant) time.Time {
 	}
 	c.agreed = now
 	return now.Wall
+}
+
+// Sleep waits. It returns false if life ends first.
+func Sleep(life context.Context, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-life.Done():
+		return false
+	}
 }

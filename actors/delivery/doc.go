@@ -10,9 +10,9 @@
 //	Append      an event enters the log: to which webhooks it goes, or why to none
 //	Settle      a write with events has an outcome     Announce   it is saved: its events are queued
 //	Rearrange   the configuration was reloaded         Resume     webhooks that answered 410 are called again
-//	Redeliver, RedeliverOne   somebody wants events sent again
 //	Receives, PurchaseSlot, SendNow, Record   a purchase or a simulated event, which passes all others
-//	Show, ShowTo, Events   the event log as readers see it   Health, LevelAt, Waiting
+//	EventLog    the event log as its readers see it, who may have events sent again
+//	Health, LevelAt, Waiting   how the delivery is doing
 //	Close       the range stops                        Drop       it leaves the configuration
 //
 // # Order of an event

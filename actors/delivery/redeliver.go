@@ -25,45 +25,6 @@ const (
 	redeliveryPatience = time.Second
 )
 
-// Redeliver has the selected events sent again, in the order of the log per lane and behind those that happen
-// meanwhile. Purchases, events whose delivery has not ended, and those that their webhook does not get now,
-// are left out. When it returns without an error they are saved as pending; after an error some may be. It
-// settles the claim, which may be nil, and notes in result what it has done, from which the answer to the
-// claim is rendered. Errors: ErrWebhookNotConfigured, ErrWebhookGone, ErrOverloaded when too many events or
-// requests wait already, ErrStoreUnavailable, ErrTimeout.
-func (d *Delivery) Redeliver(
-	ctx context.Context, selection lanes.EventSelection, claim *idempotency.Claim, result *lanes.Redelivery,
-) error {
-	done, err := d.redeliverAlone(ctx)
-	if err != nil {
-		claim.Settle(nil)
-		return err
-	}
-	defer done()
-	if err := cmp.Or(d.acceptsSome(""), d.acceptsSome(selection.Webhook)); err != nil {
-		claim.Settle(nil)
-		return err
-	}
-	return d.redeliver(ctx, selection, claim, result)
-}
-
-// RedeliverOne has one event sent again. It is recorded if who, a member of staff or the token of the POS,
-// has a name. It settles the claim, which may be nil. Errors: ErrEventNotFound, ErrNotRedeliverable, those of
-// Redeliver.
-func (d *Delivery) RedeliverOne(ctx context.Context, cursor uint64, who string, claim *idempotency.Claim) error {
-	done, err := d.redeliverAlone(ctx)
-	if err != nil {
-		claim.Settle(nil)
-		return err
-	}
-	defer done()
-	if err := d.acceptsSome(""); err != nil {
-		claim.Settle(nil)
-		return err
-	}
-	return d.redeliverOne(ctx, cursor, who, claim)
-}
-
 // redeliverAlone waits until no other request has events sent again; done lets the next one do so. Errors:
 // ErrOverloaded after redeliveryPatience, ErrTimeout when ctx ends.
 func (d *Delivery) redeliverAlone(ctx context.Context) (done func(), err error) {
@@ -215,6 +176,15 @@ func reopen(events []lanes.Logged) (reopened []lanes.Logged, retries []uint64) {
 		reopened = append(reopened, event)
 	}
 	return reopened, retries
+}
+
+// show tells with stale that an attempt has ended during the read, which the events may show as interrupted.
+func (d *Delivery) show(ctx context.Context, after uint64, limit int) (events []lanes.Logged, stale bool, err error) {
+	before := d.underWay.endedCount()
+	if events, err = d.Read(ctx, after, limit); err != nil {
+		return nil, false, err
+	}
+	return events, d.underWay.show(events, before), nil
 }
 
 // settledEvents re-reads until no attempt ended during the read, for whoever writes the events again.

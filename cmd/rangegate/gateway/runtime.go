@@ -17,6 +17,7 @@ import (
 
 	"rangegate/actors"
 	"rangegate/actors/delivery"
+	"rangegate/actors/simulation"
 	"rangegate/api"
 	"rangegate/catalog"
 	"rangegate/config"
@@ -152,7 +153,7 @@ func (g *Gateway) webhookClient(id uuid.UUID, w config.Webhook, guarded bool) (*
 	return webhook.New(webhook.Settings{
 		Range: id, Name: w.Name, URL: w.URL, Secrets: secrets, Timeout: w.Timeout, Version: productVersion(g.version),
 		Transport: onFirstRequest(func() http.RoundTripper {
-			return egress.Transport(guarded, w.Concurrency+delivery.ResendSlots+delivery.PurchaseSlots+actors.SimulationSlots)
+			return egress.Transport(guarded, w.Concurrency+delivery.ResendSlots+delivery.PurchaseSlots+simulation.Slots)
 		}),
 		Now:     func() time.Time { return g.clock.Now().Wall },
 		Metrics: g.webhooks,

@@ -16,9 +16,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"rangegate/actors"
 	"rangegate/actors/clock"
 	"rangegate/actors/delivery"
+	"rangegate/actors/simulation"
 	"rangegate/cmd/rangegate/certificate"
 	"rangegate/config"
 )
@@ -114,7 +114,7 @@ func checkFileLimit(c config.Config, limit uint64) Finding {
 			}
 		}
 		for _, w := range r.Receivers() {
-			integrators += w.Concurrency + delivery.PurchaseSlots + actors.SimulationSlots
+			integrators += w.Concurrency + delivery.PurchaseSlots + simulation.Slots
 		}
 		if r.Products != nil {
 			integrators += productFiles

@@ -35,12 +35,14 @@ var rules = []struct {
 	{"actors/idempotency", []string{"lanes", "lanes/store"}},
 	{"actors/metrics", []string{"lanes"}},
 	{"actors/nodes", []string{"lanes", "lanes/store"}},
+	{"actors/purchases", []string{"actors/clock", "lanes"}},
+	{"actors/simulation", []string{"actors/clock", "actors/commit", "lanes"}},
 	{"actors/supervised", []string{"actors/clock", "actors/metrics", "lanes"}},
-	{"actors", []string{"actors/board", "actors/clock", "actors/commit", "actors/delivery", "actors/hardware", "actors/history", "actors/idempotency", "actors/metrics", "actors/nodes", "actors/supervised", "lanes", "lanes/link", "lanes/store", "webhook"}},
+	{"actors", []string{"actors/board", "actors/clock", "actors/commit", "actors/delivery", "actors/hardware", "actors/history", "actors/idempotency", "actors/metrics", "actors/nodes", "actors/purchases", "actors/simulation", "actors/supervised", "lanes", "lanes/link", "lanes/store", "webhook"}},
 	{"docs", nil},
 	{"api/endpoint", nil},
 	{"api", []string{"api/endpoint", "lanes", "catalog", "webhook", "docs"}},
-	{"cmd", []string{"actors", "actors/clock", "actors/delivery", "actors/metrics", "actors/nodes", "api", "catalog", "config", "lanes", "lanes/link", "lanes/store", "webhook", "webhook/egress"}},
+	{"cmd", []string{"actors", "actors/clock", "actors/delivery", "actors/metrics", "actors/nodes", "actors/simulation", "api", "catalog", "config", "lanes", "lanes/link", "lanes/store", "webhook", "webhook/egress"}},
 }
 
 type listed struct {

@@ -1,19 +1,60 @@
-package actors
+package simulation
 
 import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/google/uuid"
+	"github.com/rs/zerolog"
+	"golang.org/x/sync/semaphore"
 
+	"rangegate/actors/clock"
 	"rangegate/actors/commit"
 	"rangegate/lanes"
 	"rangegate/lanes/trace"
 )
 
-// SimulationSlots is how many simulated events of a range may be under way.
-const SimulationSlots = 16
+// Slots is how many simulated events of a range may be under way.
+const Slots = 16
+
+// addRetry is how long it takes until minutes that could not be added are tried again.
+const addRetry = time.Second
+
+// Delivery is what is needed of the delivery of events. Its methods are those of delivery.Delivery.
+type Delivery interface {
+	Receives(kind lanes.Kind) (webhook, why string)
+	Begin(event lanes.Logged)
+	Abandon(event uuid.UUID)
+	SendNow(event lanes.Logged) (lanes.Attempt, lanes.Answer)
+	Record(event lanes.Logged)
+}
+
+// Deps is what a Simulator needs of its range.
+type Deps struct {
+	Life     context.Context // until the range stops; its cause says why
+	Clock    clock.Clock
+	Log      zerolog.Logger
+	Delivery Delivery
+	Save     func(*commit.Write)
+	Find     func(session uuid.UUID) (lane lanes.Lane, found bool) // the lane that the session is on
+	// AddMinutes adds minutes to the session of the event for the POS, in one write with the outcome of the event. Its
+	// errors are those of a command of the POS.
+	AddMinutes func(ctx context.Context, event lanes.Logged, minutes int) error
+	// Go runs a goroutine that the range waits for when it stops.
+	Go func(func())
+}
+
+// Simulator simulates events of one range.
+type Simulator struct {
+	deps    Deps
+	slots   *semaphore.Weighted
+	minutes pendingMinutes
+}
+
+// New returns a Simulator.
+func New(deps Deps) *Simulator { return &Simulator{deps: deps, slots: semaphore.NewWeighted(Slots)} }
 
 // Simulate sends an event to the first webhook that gets its kind at once, and records it as simulated: it is
 // part of no lane's order. Of an active session the event has the lane; of none both ids are made up. It
@@ -21,42 +62,42 @@ const SimulationSlots = 16
 // event with its attempt. What was sent is followed to its end although ctx may end first. Errors:
 // ErrWebhookNotConfigured, ErrWebhookGone when nothing is sent after its 410, ErrWebhookFailed when nobody
 // answered, ErrDurationOutOfRange, ErrOverloaded.
-func (r *Range) Simulate(ctx context.Context, kind lanes.Kind, session uuid.UUID, items []lanes.Item) (lanes.Logged, error) {
-	webhook, why := r.delivery.Receives(kind)
+func (s *Simulator) Simulate(ctx context.Context, kind lanes.Kind, session uuid.UUID, items []lanes.Item) (lanes.Logged, error) {
+	webhook, why := s.deps.Delivery.Receives(kind)
 	switch why {
 	case lanes.NoWebhook:
 		return lanes.Logged{}, lanes.ErrWebhookNotConfigured
 	case lanes.WebhookGone:
 		return lanes.Logged{}, lanes.ErrWebhookGone
 	}
-	if !r.simulations.TryAcquire(1) {
+	if !s.slots.TryAcquire(1) {
 		return lanes.Logged{}, lanes.ErrOverloaded
 	}
-	defer r.simulations.Release(1)
-	now := r.clock.Now()
+	defer s.slots.Release(1)
+	now := s.deps.Clock.Now()
 	event := lanes.Event{ID: uuid.New(), Kind: kind, Session: uuid.New(), Lane: uuid.New(), At: now.Wall, Items: items}
 	minutes := 0
-	if lane, found := r.board.Find(session); found {
+	if lane, found := s.deps.Find(session); found {
 		event.Session, event.Lane, minutes = session, lane.ID, lanes.MinutesIn(items)
 		event.Correlation = lane.Session.Correlation
-		if err := r.simulatedMinutes.reserve(lane, session, minutes, now); err != nil {
+		if err := s.minutes.reserve(lane, session, minutes, now); err != nil {
 			return lanes.Logged{}, err
 		}
 	}
 	logged := lanes.Logged{Event: event, Simulated: true, Webhook: webhook, Trace: trace.ID(ctx)}
-	r.delivery.Begin(logged)
-	if err := r.saveSimulated(ctx, &logged); err != nil {
-		r.delivery.Abandon(event.ID)
-		r.simulatedMinutes.release(session, minutes)
+	s.deps.Delivery.Begin(logged)
+	if err := s.save(ctx, &logged); err != nil {
+		s.deps.Delivery.Abandon(event.ID)
+		s.minutes.release(session, minutes)
 		return lanes.Logged{}, err
 	}
-	attempt, answer := r.delivery.SendNow(logged)
+	attempt, answer := s.deps.Delivery.SendNow(logged)
 	logged.Attempt = &attempt
 	if minutes > 0 && lanes.Verdict(attempt, answer).Phase == lanes.Accepted {
-		r.addSimulatedMinutes(logged, minutes)
+		s.add(logged, minutes)
 	} else {
-		r.simulatedMinutes.release(session, minutes)
-		r.delivery.Record(logged)
+		s.minutes.release(session, minutes)
+		s.deps.Delivery.Record(logged)
 	}
 	switch {
 	case attempt.Error == lanes.WebhookGone: // since it was saved
@@ -104,22 +145,22 @@ func (p *pendingMinutes) release(session uuid.UUID, minutes int) {
 	}
 }
 
-// saveSimulated saves the event as one that is being attempted, and sets its cursor.
-func (r *Range) saveSimulated(ctx context.Context, event *lanes.Logged) error {
+// save saves the event as one that is being attempted, and sets its cursor.
+func (s *Simulator) save(ctx context.Context, event *lanes.Logged) error {
 	event.Attempt = &lanes.Attempt{At: event.Event.At, Error: lanes.Interrupted}
 	result := make(chan commit.Outcome, 2) // unresolved, and the outcome after it
 	w := &commit.Write{Events: []lanes.Logged{*event}, Trace: event.Trace, Done: func(outcome commit.Outcome) { result <- outcome }}
-	r.committer.Save(w)
+	s.deps.Save(w)
 	var outcome commit.Outcome
 	select {
 	case outcome = <-result:
 	case <-ctx.Done():
 		return lanes.ErrTimeout
-	case <-r.life.Done():
+	case <-s.deps.Life.Done():
 		select {
 		case outcome = <-result: // before the range stopped
 		default:
-			return context.Cause(r.life)
+			return context.Cause(s.deps.Life)
 		}
 	}
 	event.Cursor = w.Events[0].Cursor
@@ -129,41 +170,37 @@ func (r *Range) saveSimulated(ctx context.Context, event *lanes.Logged) error {
 	return outcome.Err()
 }
 
-// addSimulatedMinutes adds the minutes that were bought, in one write with the outcome of the event. While
+// add adds the minutes that were bought, in one write with the outcome of the event. While
 // the store is down nobody waits for it: it is done once the store is back.
-func (r *Range) addSimulatedMinutes(event lanes.Logged, minutes int) {
+func (s *Simulator) add(event lanes.Logged, minutes int) {
 	session := event.Event.Session
-	if r.tryAddMinutes(event, minutes) {
-		r.simulatedMinutes.release(session, minutes)
+	if s.tryAdd(event, minutes) {
+		s.minutes.release(session, minutes)
 		return
 	}
-	r.background.Go(func() {
-		defer r.simulatedMinutes.release(session, minutes)
-		for r.sleep(settleRetry) {
-			if r.tryAddMinutes(event, minutes) {
+	s.deps.Go(func() {
+		defer s.minutes.release(session, minutes)
+		for clock.Sleep(s.deps.Life, addRetry) {
+			if s.tryAdd(event, minutes) {
 				return
 			}
 		}
 	})
 }
 
-// tryAddMinutes returns false when the store does not take it now. For a session that cannot take the minutes
+// tryAdd returns false when the store does not take it now. For a session that cannot take the minutes
 // any more only the outcome is recorded.
-func (r *Range) tryAddMinutes(event lanes.Logged, minutes int) bool {
+func (s *Simulator) tryAdd(event lanes.Logged, minutes int) bool {
 	session := event.Event.Session
-	ctx := trace.With(r.life, event.Trace)
-	_, err := r.follow(ctx, requester{by: lanes.ByPOS}, session, nil, func(lane uuid.UUID, q *request) (*lanes.SessionView, error) {
-		q.command, q.events = lanes.Modify{Session: session, Minutes: minutes}, []lanes.Logged{event}
-		return r.ask(ctx, lane, q)
-	})
+	err := s.deps.AddMinutes(trace.With(s.deps.Life, event.Trace), event, minutes)
 	switch {
 	case err == nil: // the write with the minutes has ended the attempt too
 	case errors.Is(err, lanes.ErrStoreUnavailable), errors.Is(err, lanes.ErrOverloaded):
 		return false
 	default:
-		traced(r.log.Warn(), event.Trace).Stringer("lane_id", event.Event.Lane).Stringer("session_id", session).Int("minutes", minutes).Err(err).
+		s.deps.Log.Warn().Str("trace_id", event.Trace).Stringer("lane_id", event.Event.Lane).Stringer("session_id", session).Int("minutes", minutes).Err(err).
 			Msg("a simulated purchase of time was accepted and not added")
-		r.delivery.Record(event)
+		s.deps.Delivery.Record(event)
 	}
 	return true
 }
