@@ -281,11 +281,6 @@ func TestARefusalForTooManyKeysSaysWhenToTryAgain(t *testing.T) {
 	})
 }
 
-// All keys are those of requests under way, which end within seconds.
-func TestARefusalWithoutAnyKeptKeySaysASecond(t *testing.T) {
-	require.Equal(t, time.Second, idempotency.New(nil).Full(time.Now(), checkpointEvery).RetryAfter())
-}
-
 // The store refuses the flush that was to delete an expired key: a later one does, and never takes the record
 // of a request that has used the same key again.
 func TestAnExpiredKeyIsDeletedAlthoughItsFlushIsRefused(t *testing.T) {
@@ -313,21 +308,4 @@ func TestAnExpiredKeyIsDeletedAlthoughItsFlushIsRefused(t *testing.T) {
 			})
 		})
 	}
-}
-
-// A key is used again while the deletion of its expired record is still to come: it is not deleted.
-func TestAKeyThatIsUsedAgainIsNotDeleted(t *testing.T) {
-	now := time.Now()
-	keys := idempotency.New([]lanes.KeptAnswer{{Name: "a", Fingerprint: "f", At: now}, {Name: "b", Fingerprint: "f", At: now}})
-	later := now.Add(idempotency.Term + time.Second)
-	require.ElementsMatch(t, []string{"a", "b"}, keys.Forget(later))
-	claim, err := keys.Claim(t.Context(), *keyed("a", "f"))
-	require.NoError(t, err)
-	require.Equal(t, []string{"b"}, keys.Forget(later), "refused, and tried again")
-	kept := lanes.KeptAnswer{Name: "a", Fingerprint: "f", At: later}
-	keys.Saved(&kept)
-	claim.Settle(&kept)
-	require.Equal(t, []string{"b"}, keys.Forget(later))
-	keys.Deleted([]string{"b"})
-	require.Empty(t, keys.Forget(later))
 }
