@@ -60,7 +60,11 @@ func (s *shop) SendNow(event lanes.Logged) (lanes.Attempt, lanes.Answer) {
 	return s.answer(), lanes.Answer{}
 }
 
-func (s *shop) Abandon(event uuid.UUID) { s.abandoned = append(s.abandoned, event) }
+func (s *shop) Abandon(event uuid.UUID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.abandoned = append(s.abandoned, event)
+}
 
 // The catalogue.
 
@@ -139,8 +143,16 @@ func (s *shop) buy() {
 	require.NoError(s, err)
 	s.lane = change.Lane
 	s.mu.Unlock()
-	s.Start(s.lane)
+	s.putInForce()
 	synctest.Wait()
+}
+
+// putInForce is what a lane does with each state that is in force.
+func (s *shop) putInForce() {
+	s.mu.Lock()
+	lane := s.lane
+	s.mu.Unlock()
+	s.Start(lane)
 }
 
 func (s *shop) advance(d time.Duration) {
@@ -176,8 +188,8 @@ func TestAPurchaseRunsOnceHoweverOftenItsLaneIsPutInForce(t *testing.T) {
 	open(t, func(s *shop) {
 		s.answer = func() lanes.Attempt { time.Sleep(time.Second); return lanes.Attempt{Status: 200} }
 		s.buy()
-		s.Start(s.lane)
-		s.Start(s.lane)
+		s.putInForce()
+		s.putInForce()
 		synctest.Wait()
 		require.True(t, s.Any())
 		s.advance(time.Second)
@@ -277,7 +289,7 @@ func TestACrashBetweenTheRequestAndItsEnd(t *testing.T) {
 		require.Equal(t, lanes.Pending, s.purchase().Phase)
 
 		s.begin()
-		s.Start(s.lane)
+		s.putInForce()
 		synctest.Wait()
 		require.Equal(t, lanes.Unresolved, s.purchase().Phase)
 		require.Equal(t, []uuid.UUID{requested}, s.abandoned)

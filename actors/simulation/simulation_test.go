@@ -39,15 +39,19 @@ func (r *receiver) Now() lanes.Instant { return lanes.Instant{Wall: time.Now()} 
 func (r *receiver) Boot() string       { return "boot" }
 
 func (r *receiver) Receives(lanes.Kind) (webhook, why string) { return "books", r.why }
-func (r *receiver) Begin(lanes.Logged)                        { r.began++ }
-func (r *receiver) Abandon(uuid.UUID)                         { r.abandoned++ }
-func (r *receiver) Record(lanes.Logged)                       { r.recorded++ }
+func (r *receiver) Begin(lanes.Logged)                        { r.count(&r.began) }
+func (r *receiver) Abandon(uuid.UUID)                         { r.count(&r.abandoned) }
+func (r *receiver) Record(lanes.Logged)                       { r.count(&r.recorded) }
+
+func (r *receiver) count(n *int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	*n++
+}
 
 func (r *receiver) SendNow(event lanes.Logged) (lanes.Attempt, lanes.Answer) {
 	require.NotZero(r, event.Cursor, "it is in the log")
-	r.mu.Lock()
-	r.sent++
-	r.mu.Unlock()
+	r.count(&r.sent)
 	return r.answer(), lanes.Answer{}
 }
 
