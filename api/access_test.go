@@ -112,13 +112,13 @@ func TestTheLimitOnFailedAuthentications(t *testing.T) {
 // are carried out, and once the stuck ones are done the range is served again.
 func TestAStuckRangeLeavesRoomForOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		stuck, free := &fakeRange{gate: make(chan struct{})}, &fakeRange{}
-		s := settings(stuck)
+		blocked, free := &fakeRange{gate: make(chan struct{})}, &fakeRange{}
+		s := settings(blocked)
 		s.Range = func(id uuid.UUID) (v2.Range, error) {
 			if id == uuid.MustParse(otherRange) {
 				return free, nil
 			}
-			return stuck, nil
+			return blocked, nil
 		}
 		h := New(s)
 		body := `{"customer_name":"Jo","lane_id":"` + theLane + `","group_id":"` + theGroup + `","duration":30}`
@@ -138,7 +138,7 @@ func TestAStuckRangeLeavesRoomForOthers(t *testing.T) {
 		require.Equal(t, 201, sendBody(h, "POST", prefix2+"/sessions", body, other...).Code)
 		require.Equal(t, 200, send(h, "GET", prefix2+"/sessions", other...).Code)
 
-		close(stuck.gate)
+		close(blocked.gate)
 		waiting.Wait()
 		require.Equal(t, 200, sendAuthorized(h, "GET", prefix2+"/sessions", "").Code)
 	})

@@ -3,13 +3,9 @@ package api
 import (
 	"maps"
 	"net/http"
-	"strconv"
 	"time"
 
-	"github.com/rs/zerolog"
-
 	"rangegate/api/endpoint"
-	"rangegate/api/request"
 	"rangegate/api/shooterpage"
 	"rangegate/lanes"
 )
@@ -78,40 +74,6 @@ var screenErrors = extended(extended(posErrors, refusals(map[int][]*lanes.Error{
 	"cross_site":       {Status: http.StatusForbidden, Sentence: "the request comes from a page of another site"},
 	"officer_required": {Status: http.StatusForbidden, Sentence: "only an officer ends a ceasefire over the range"},
 })
-
-// protocolErrors are the errors of what is no valid HTTP request, by status. No handler sees it.
-var protocolErrors = map[int]string{
-	http.StatusBadRequest:                  "invalid_request",
-	http.StatusRequestTimeout:              "request_timeout",
-	http.StatusExpectationFailed:           "expectation_failed",
-	http.StatusRequestHeaderFieldsTooLarge: "headers_too_large",
-	http.StatusNotImplemented:              "not_implemented",
-	http.StatusHTTPVersionNotSupported:     "http_version_not_supported",
-}
-
-// malformedErrors are the responses to what is no valid HTTP request.
-var malformedErrors = extended(posErrors, endpoint.Errors{
-	"invalid_request":            {Status: 400, Sentence: "this is not a valid HTTP request"},
-	"expectation_failed":         {Status: 417, Sentence: "the header Expect may only be 100-continue"},
-	"headers_too_large":          {Status: 431, Sentence: "the header of the request is larger than 32 KiB"},
-	"not_implemented":            {Status: 501, Sentence: "the transfer encoding of the body is not supported"},
-	"http_version_not_supported": {Status: 505, Sentence: "the version of HTTP is not supported"},
-})
-
-// Malformed returns the function that responds to what is no valid HTTP request, and notes it in the metrics
-// and the log. reason may be empty; from is the client's address.
-func Malformed(t *Traffic, log zerolog.Logger) func(status int, reason, from string) []byte {
-	return func(status int, reason, from string) []byte {
-		code, ok := protocolErrors[status]
-		if !ok {
-			code = "invalid_request"
-		}
-		traceID, response := malformedErrors.Response(endpoint.Refuse(code, reason, 0))
-		t.requests.WithLabelValues(other, other, strconv.Itoa(malformedErrors[code].Status)).Inc()
-		request.LogMalformed(log, t.sample, traceID, malformedErrors[code].Status, from, reason)
-		return response
-	}
-}
 
 // operationsErrors adds the errors of a reload, and those about nodes, to those of the operations page.
 var operationsErrors = extended(screenErrors, endpoint.Errors{

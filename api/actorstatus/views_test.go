@@ -34,9 +34,9 @@ func TestTheWorstRangeStandsFirst(t *testing.T) {
 	_, restarted := healthy(2)
 	restarted.Restarts = map[string]int{"lane": 1}
 	o.add(ids[3], layout, restarted)
-	_, away := healthy(2)
-	away.Writable, away.Unsaved = false, 3
-	o.add(ids[4], layout, away)
+	_, storeDown := healthy(2)
+	storeDown.Writable, storeDown.Unsaved = false, 3
+	o.add(ids[4], layout, storeDown)
 	o.addNotRunning(ids[5], fmt.Errorf("%w: it has lost a lane", lanes.ErrStarting))
 
 	shown := o.bounded()

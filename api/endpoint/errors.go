@@ -130,18 +130,6 @@ type failure struct {
 	Oldest  string `json:"oldest,omitempty" doc:"With cursor_gone only: the cursor to go on behind; what was before it is not kept" pattern:"^[0-9]+$"`
 }
 
-// Response returns a whole response of HTTP/1.1 with err, which has a code of the table, and its trace id:
-// for what no handler gets.
-func (e Errors) Response(err error) (traceID string, response []byte) {
-	entry, body := (&API{Errors: e}).problem(err)
-	body.TraceID = newTraceID()
-	text := encode(body)
-	head := fmt.Sprintf("HTTP/1.1 %d %s\r\nConnection: close\r\nContent-Length: %d\r\nContent-Type: application/json\r\n"+
-		"Date: %s\r\n%s: %s\r\n\r\n",
-		entry.Status, http.StatusText(entry.Status), len(text), time.Now().UTC().Format(http.TimeFormat), traceHeader, body.TraceID)
-	return body.TraceID, append([]byte(head), text...)
-}
-
 func (e Error) respond(w http.ResponseWriter, body failure) {
 	if e.RetryAfter > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(e.RetryAfter.Seconds()))))

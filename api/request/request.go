@@ -223,14 +223,6 @@ func (s *Sample) admits() bool {
 	return false
 }
 
-// LogMalformed writes a line about what was no request, so that its response's trace id can be found, if the
-// sample admits it.
-func LogMalformed(log zerolog.Logger, sample *Sample, traceID string, status int, from, reason string) {
-	if sample.admits() {
-		log.Info().Str("trace_id", traceID).Int("status", status).Str("from", from).Str("error", reason).Msg("not a valid HTTP request")
-	}
-}
-
 // levelOf returns the level of a request's line. Successful requests that programs and open pages repeat all
 // the time, and the files of pages, are logged at debug; so is a gateway that is not ready, which is no
 // error.

@@ -68,13 +68,13 @@ func TestTheAddressOfAShootersPageIsNotLogged(t *testing.T) {
 // The access log, and the log and the context of the code that works for a request, have its trace id and its range.
 func TestTheTraceOfARequest(t *testing.T) {
 	var log bytes.Buffer
-	errors := endpoint.Errors{}
+	codes := endpoint.Errors{}
 	for _, code := range []string{
 		"invalid_request", "not_found", "method_not_allowed", "request_timeout", "too_large", "unsupported_media_type", "timeout", "internal",
 	} {
-		errors[code] = endpoint.Error{Status: http.StatusBadRequest}
+		codes[code] = endpoint.Error{Status: http.StatusBadRequest}
 	}
-	a := &endpoint.API{Errors: errors, Context: Track(zerolog.New(&log))}
+	a := &endpoint.API{Errors: codes, Context: Track(zerolog.New(&log))}
 	r := a.Router(AccessLog(nil))
 	rangeID := uuid.MustParse("11111111-1111-4111-8111-111111111111")
 	const parent = "4bf92f3577b34da6a3ce929d0e0e4736"

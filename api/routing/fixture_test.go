@@ -252,8 +252,8 @@ func (a answer) seen(t *testing.T) (s seen) {
 	return s
 }
 
-// deaf returns the address of a listener that accepts connections, and does with each of them what do does.
-func deaf(t *testing.T, do func(net.Conn)) string {
+// rawListener returns the address of a listener that accepts connections, and does with each of them what do does.
+func rawListener(t *testing.T, do func(net.Conn)) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = l.Close() })

@@ -197,8 +197,8 @@ func TestWhatAFailureMeans(t *testing.T) {
 	}{
 		"nobody listens":                   {closed, "POST", 503, "not_owner", unreachable},
 		"nobody listens to one who reads":  {closed, "GET", 503, "not_owner", unreachable},
-		"broken after it was sent":         {func(t *testing.T) string { return deaf(t, hangUp(readRequest)) }, "POST", 504, "timeout", ""},
-		"broken after it was sent, a read": {func(t *testing.T) string { return deaf(t, hangUp(readRequest)) }, "GET", 504, "timeout", "broken_off"},
+		"broken after it was sent":         {func(t *testing.T) string { return rawListener(t, hangUp(readRequest)) }, "POST", 504, "timeout", ""},
+		"broken after it was sent, a read": {func(t *testing.T) string { return rawListener(t, hangUp(readRequest)) }, "GET", 504, "timeout", "broken_off"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			entry := newNode(t, "entry", byPath, echo)
@@ -275,7 +275,7 @@ func TestNoOwner(t *testing.T) {
 // A request takes 5 s at most, however silent the owner is.
 func TestTheWholeRequestIsBounded(t *testing.T) {
 	entry := newNode(t, "entry", byPath, echo)
-	entry.knowAddress(deaf(t, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }))
+	entry.knowAddress(rawListener(t, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }))
 	began := time.Now()
 	response := entry.send("GET", "/things", "")
 	require.Equal(t, http.StatusGatewayTimeout, response.status)
@@ -289,7 +289,7 @@ func TestTheWholeRequestIsBounded(t *testing.T) {
 func TestAReadIsTriedOnceMore(t *testing.T) {
 	entry, owner := newPair(t, echo)
 	current := owner.seenBy(entry)
-	entry.knowAddress(deaf(t, func(c net.Conn) {
+	entry.knowAddress(rawListener(t, func(c net.Conn) {
 		_, _ = http.ReadRequest(bufio.NewReader(c))
 		_ = c.Close()
 	}))

@@ -69,10 +69,10 @@ func TestTheServiceManagerGetsReadyPingsAndStopping(t *testing.T) {
 // While the actors do not answer, as in a deadlock, the watchdog gets no ping.
 func TestTheWatchdogGetsNoPingWhileActorsDoNotAnswer(t *testing.T) {
 	manager := startServiceManager(t, "40000")
-	var stuck atomic.Bool
+	var hanging atomic.Bool
 	asked := make(chan struct{}, 1000)
 	defer startWatchdog(func(ctx context.Context) error {
-		if !stuck.Load() {
+		if !hanging.Load() {
 			return nil
 		}
 		asked <- struct{}{}
@@ -80,7 +80,7 @@ func TestTheWatchdogGetsNoPingWhileActorsDoNotAnswer(t *testing.T) {
 		return ctx.Err()
 	}, zerolog.Nop())()
 	require.Equal(t, "WATCHDOG=1", manager.next(longTimeout))
-	stuck.Store(true)
+	hanging.Store(true)
 	<-asked // earlier pings are on their way
 	for manager.next(time.Millisecond) != "" {
 	}
@@ -88,7 +88,7 @@ func TestTheWatchdogGetsNoPingWhileActorsDoNotAnswer(t *testing.T) {
 		<-asked
 	}
 	require.Empty(t, manager.next(time.Millisecond))
-	stuck.Store(false)
+	hanging.Store(false)
 	require.Equal(t, "WATCHDOG=1", manager.next(longTimeout))
 }
 

@@ -89,7 +89,7 @@ func (s *fixture) reloadFailed() bool {
 	return s.metric("rangegate_tls_certificate_last_reload_successful") == 0
 }
 
-func (s *fixture) errors() int { return strings.Count(s.log.String(), `"level":"error"`) }
+func (s *fixture) errorCount() int { return strings.Count(s.log.String(), `"level":"error"`) }
 
 func withFixture(t *testing.T, test func(t *testing.T, s *fixture, second certificatetest.Pair)) {
 	synctest.Test(t, func(t *testing.T) {
@@ -116,7 +116,7 @@ func TestANewPairIsUsedWhicheverFileComesFirst(t *testing.T) {
 				certificatetest.Replace(t, s.files.Certificate, second.Certificate)
 				s.wait(1)
 				s.requireServed(second)
-				require.Zero(t, s.errors(), s.log.String())
+				require.Zero(t, s.errorCount(), s.log.String())
 				require.Contains(t, s.log.String(), `"expires":"`+second.Expires.Format("2006-01-02T15:04"))
 				s.wait(10)
 				require.Equal(t, 2, strings.Count(s.log.String(), "TLS certificate in use"), "one line for each pair")
@@ -177,7 +177,7 @@ func TestAnUnusablePairIsLoggedOnceAndTheOldOneStays(t *testing.T) {
 				served := *s.Leaf()
 				c.spoil(t, s, second)
 				s.wait(20)
-				require.Equal(t, 1, s.errors(), s.log.String())
+				require.Equal(t, 1, s.errorCount(), s.log.String())
 				require.Contains(t, s.log.String(), c.want)
 				require.True(t, s.reloadFailed())
 				require.Equal(t, served.Raw, s.Leaf().Raw)
@@ -204,7 +204,7 @@ func TestRestoringTheOldPairEndsTheFailure(t *testing.T) {
 			s.wait(1)
 			require.False(t, s.reloadFailed())
 		}
-		require.Equal(t, 2, s.errors(), "one line each time")
+		require.Equal(t, 2, s.errorCount(), "one line each time")
 	})
 }
 
@@ -261,7 +261,7 @@ func TestAnExpiredPairIsServedAtTheStartAndLogged(t *testing.T) {
 		expired := certificatetest.Issue(t, -time.Minute)
 		s := watch(t, expired)
 		s.requireServed(expired)
-		require.Equal(t, 1, s.errors())
+		require.Equal(t, 1, s.errorCount())
 		require.Error(t, certificate.CheckValidity(s.Leaf(), time.Now()))
 		require.Equal(t, []string{"localhost", "127.0.0.1"}, certificate.Names(s.Leaf()))
 	})

@@ -42,7 +42,7 @@ func TestOldVersionsOfTLSAreRefused(t *testing.T) {
 	read, log := io.Pipe()
 	registry := prometheus.NewRegistry()
 	s, err := listen("127.0.0.1:0", http.NotFoundHandler(), listening{
-		tls: watched.http, metrics: newConnectionMetrics(registry), malformed: api.Malformed(api.NewTraffic(registry), zerolog.Nop()),
+		tls: watched.http, metrics: newConnectionMetrics(registry),
 		log: zerolog.New(log), open: listenTCP, failed: make(chan error, 1),
 	})
 	require.NoError(t, err)

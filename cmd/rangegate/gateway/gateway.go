@@ -296,7 +296,7 @@ func (g *Gateway) startRuntime(context.Context) error {
 	g.controllers = g.router.Route(refuseController, g.ofController)(g.acceptor)
 	g.activate(first)
 	g.reloads.finish(true)
-	g.listening = listening{metrics: newConnectionMetrics(g.registry), malformed: api.Malformed(g.traffic, g.log), log: g.log, open: g.settings.Listen, failed: g.failed}
+	g.listening = listening{metrics: newConnectionMetrics(g.registry), log: g.log, open: g.settings.Listen, failed: g.failed}
 	return nil
 }
 

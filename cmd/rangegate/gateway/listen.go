@@ -1,7 +1,9 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	stdlog "log"
@@ -16,7 +18,6 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sys/unix"
 
-	"rangegate/api"
 	"rangegate/api/request"
 	"rangegate/cmd/rangegate/certificate"
 	"rangegate/config"
@@ -37,11 +38,9 @@ type listening struct {
 	metrics *connectionMetrics    // of its connections
 	proxy   func(netip.Addr) bool // true for a trusted proxy, which may have any number of connections; nil: there is none
 	links   bool                  // controllers dial: a connection that has become a lane's link is under no limit
-	// malformed returns the response to what is no valid HTTP request.
-	malformed func(status int, reason, from string) []byte
-	log       zerolog.Logger
-	open      func(address string) (net.Listener, error)
-	failed    chan<- error // gets the error of a server that serves no more
+	log     zerolog.Logger
+	open    func(address string) (net.Listener, error)
+	failed  chan<- error // gets the error of a server that serves no more
 }
 
 // with returns the same for a server with that certificate and those trusted proxies.
@@ -63,7 +62,7 @@ func listen(address string, handler http.Handler, l listening) (*server, error) 
 func (l listening) serve(socket net.Listener, handler http.Handler) *server {
 	limits := newConnectionLimits(l.metrics, l.proxy)
 	limits.links = l.links
-	var listener net.Listener = &limitedListener{Listener: socket, limits: limits, malformed: l.malformed}
+	var listener net.Listener = &limitedListener{Listener: socket, limits: limits}
 	s := &server{
 		http: &http.Server{
 			Handler: byProtocol(handler), ReadHeaderTimeout: HeaderTimeout, ReadTimeout: request.BodyTime,
@@ -83,7 +82,7 @@ func (l listening) serve(socket net.Listener, handler http.Handler) *server {
 			settings = settings.Clone()
 			settings.NextProtos = []string{"http/1.1"} // a WebSocket is not made over HTTP/2 here
 		}
-		listener = newTLSListener(listener, settings, l.log)
+		listener = tls.NewListener(listener, settings)
 	}
 	go func() {
 		if err := s.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
@@ -97,8 +96,7 @@ func (l listening) serve(socket net.Listener, handler http.Handler) *server {
 func Serve(address string, handler http.Handler, log zerolog.Logger) (url string, stop func(), err error) {
 	registry := prometheus.NewRegistry() // nobody scrapes it
 	s, err := listen(address, handler, listening{
-		metrics: newConnectionMetrics(registry), malformed: api.Malformed(api.NewTraffic(registry), log), log: log, open: listenTCP,
-		failed: make(chan error, 1),
+		metrics: newConnectionMetrics(registry), log: log, open: listenTCP, failed: make(chan error, 1),
 	})
 	if err != nil {
 		return "", nil, err
@@ -172,9 +170,13 @@ func (c certificates) close() {
 // serverLog logs the server's messages about connections.
 type serverLog struct{ log zerolog.Logger }
 
-// Write logs one line.
+// Write logs one line. A handshake that fails is worth a warning to nobody: any stranger can cause one.
 func (l serverLog) Write(line []byte) (int, error) {
-	l.log.Warn().Msg(strings.TrimSpace(string(line)))
+	level := zerolog.WarnLevel
+	if bytes.HasPrefix(line, []byte("http: TLS handshake error")) {
+		level = zerolog.DebugLevel
+	}
+	l.log.WithLevel(level).Msg(strings.TrimSpace(string(line)))
 	return len(line), nil
 }
 

@@ -154,7 +154,6 @@ func serveTLS(t *testing.T, handler http.Handler) (url string, client *http.Tran
 func serveOver(t *testing.T, handler http.Handler, watcher *certificate.Watcher) (url string) {
 	s, err := listen("127.0.0.1:0", handler, listening{
 		tls: watcher, metrics: newConnectionMetrics(prometheus.NewRegistry()), log: zerolog.Nop(), open: listenTCP, failed: make(chan error, 1),
-		malformed: func(int, string, string) []byte { return nil },
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { s.close(time.Second) })

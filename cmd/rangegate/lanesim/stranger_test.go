@@ -199,14 +199,14 @@ func TestAPowerCutEndsUnprovenConnections(t *testing.T) {
 // A gateway may send a controller that dials to another address. The next dial goes to the first one again.
 func TestARedirectCountsForOneDial(t *testing.T) {
 	dials := make(chan string, 10)
-	away := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		dials <- "there"
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}))
-	defer away.Close()
+	defer elsewhere.Close()
 	gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		dials <- "here"
-		http.Redirect(w, request, away.URL+request.URL.Path, http.StatusTemporaryRedirect)
+		http.Redirect(w, request, elsewhere.URL+request.URL.Path, http.StatusTemporaryRedirect)
 	}))
 	defer gateway.Close()
 	lane := lanesim.Lane{ID: uuid.New()}
