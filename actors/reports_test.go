@@ -461,7 +461,7 @@ func TestReportsKeepTheirOrderWhileOneIsLookedUp(t *testing.T) {
 }
 
 func TestALateReportIsLookedUpUntilTheStoreReturns(t *testing.T) {
-	for name, away := range map[string]func(context.Context) error{
+	for name, outage := range map[string]func(context.Context) error{
 		"the store fails": func(context.Context) error { return errReplyLost },
 		"the store hangs": func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
 	} {
@@ -469,7 +469,7 @@ func TestALateReportIsLookedUpUntilTheStoreReturns(t *testing.T) {
 			runFixture(t, func(t *testing.T, f *fixture) {
 				session, restoreLink := f.stopWhileCut(0)
 				history := f.interceptHistory()
-				history.setReply(away)
+				history.setReply(outage)
 				restoreLink()
 				f.advance(time.Minute)
 				require.Equal(t, 1, f.controller(0).Unacked())

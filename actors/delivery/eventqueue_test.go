@@ -153,11 +153,11 @@ func requireBounded(t *testing.T, q *eventQueue, events int) {
 
 func TestAHangingEventDoesNotGrowTheQueue(t *testing.T) {
 	q := newEventQueue()
-	stuck, busy, session := uuid.New(), uuid.New(), uuid.New()
-	q.add(newEvent(1, stuck, uuid.New()))
+	blocked, busy, session := uuid.New(), uuid.New(), uuid.New()
+	q.add(newEvent(1, blocked, uuid.New()))
 	_, hangs := q.next()
 	require.True(t, hangs)
-	q.add(newEvent(2, stuck, uuid.New())) // waits for it
+	q.add(newEvent(2, blocked, uuid.New())) // waits for it
 	for i := range uint64(eventCount) {
 		q.add(newEvent(3+i, busy, session))
 		event, found := q.next()

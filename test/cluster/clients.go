@@ -70,8 +70,8 @@ func (c *cluster) newClient(number int) *client {
 	}
 }
 
-// any chooses one of the nodes that answer. nil: none does.
-func (c *client) any() *node {
+// choose chooses one of the nodes that answer. nil: none does.
+func (c *client) choose() *node {
 	if c.only != nil {
 		return c.only
 	}
@@ -191,7 +191,7 @@ func (a attempts) record(c *client, l *lane, asked call, end time.Duration) {
 var transient = map[string]bool{"store_unavailable": true, "starting": true, "overloaded": true, "not_owner": true, "lane_not_usable": true}
 
 func (c *client) send(l *lane, asked call, key string) (answer, error) {
-	n := c.any()
+	n := c.choose()
 	if n == nil {
 		return answer{}, errNoNode
 	}
@@ -236,7 +236,7 @@ func interpret(answer support.Answer, err error) reply {
 
 // read reads the lane through any node, and records what it has seen unless it is outdated.
 func (c *client) read(l *lane) {
-	n := c.any()
+	n := c.choose()
 	if n == nil {
 		return
 	}

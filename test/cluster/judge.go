@@ -192,7 +192,7 @@ func (c *cluster) compareControllers(probe *client, r *rangeFixture) (differs st
 // get reads from any node until one answers.
 func (c *client) get(r *rangeFixture, path string, into any) (err error) {
 	for end := time.Now().Add(support.Patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		n := c.any()
+		n := c.choose()
 		if n == nil {
 			continue
 		}

@@ -163,7 +163,7 @@ func (c *cluster) ceasefire(on bool) (took time.Duration) {
 	began := now()
 	var asked sync.WaitGroup
 	c.eachRange(func(probe *client, r *rangeFixture) {
-		n := probe.any()
+		n := probe.choose()
 		asked.Go(func() { // the answer may wait for Redis, the controllers may not
 			operator := support.Client{API: n.current().Operations, HTTP: patient}
 			answer, err := operator.Do(http.MethodPut, "/ranges/"+r.id()+"/holds", fmt.Sprintf(`{"scope":"range","id":null,"on":%v}`, on),

@@ -81,8 +81,8 @@ func TestConnectionsThatSayNothingKeepNoControllerOut(t *testing.T) {
 			return
 		}
 		defer func() { _ = conn.Close() }()
-		for _, letter := range slow {
-			if _, err := conn.Write([]byte(string(letter))); err != nil || stopped.Err() != nil {
+		for _, character := range slow {
+			if _, err := conn.Write([]byte(string(character))); err != nil || stopped.Err() != nil {
 				return
 			}
 			time.Sleep(50 * time.Millisecond)

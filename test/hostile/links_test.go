@@ -84,7 +84,7 @@ func newImpostor(t *testing.T, answer func(n int64, gateway frame.Greeting) fram
 	return i
 }
 
-func (i *impostor) told() []string {
+func (i *impostor) received() []string {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return append([]string(nil), i.heard...)
@@ -139,7 +139,7 @@ func TestAStrangersControllerIsNeverUp(t *testing.T) {
 			support.Eventually(t, "nothing is sold on it", func() bool {
 				return strings.Contains(pos.Send("POST", "/sessions", support.Order(1, 30)).Body, "lane_not_usable")
 			})
-			require.Empty(t, device.told())
+			require.Empty(t, device.received())
 			require.Zero(t, gateway.Metrics().Series[`rangegate_links_total{what="up"}`])
 			require.NotContains(t, gateway.Log(), linkKey)
 		})

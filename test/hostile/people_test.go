@@ -289,9 +289,9 @@ func TestAKnownBrowserSignsInWhileOthersFlood(t *testing.T) {
 	require.NotNil(t, sam.cookies[knownDevice])
 
 	done := make(chan struct{})
-	var crowd sync.WaitGroup
+	var guessers sync.WaitGroup
 	for i := range 64 {
-		crowd.Go(func() {
+		guessers.Go(func() {
 			for n := 0; ; n++ {
 				select {
 				case <-done:
@@ -304,7 +304,7 @@ func TestAKnownBrowserSignsInWhileOthersFlood(t *testing.T) {
 			}
 		})
 	}
-	defer crowd.Wait()
+	defer guessers.Wait()
 	defer close(done)
 	support.Eventually(t, "the crowd is limited", func() bool {
 		return r.gateway.Metrics().Sum("rangegate_staff_sign_ins_total", `result="limited"`) > 200

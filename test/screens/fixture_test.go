@@ -68,9 +68,9 @@ func newFixture(t testing.TB) *fixture {
 	return f
 }
 
-// crowd is a range with that many simulated lanes, in bays of the same size. Its id and those of its lanes
+// manyLanes is a range with that many simulated lanes, in bays of the same size. Its id and those of its lanes
 // end in its number.
-func crowd(t testing.TB, number, bays, lanes int) support.Range {
+func manyLanes(t testing.TB, number, bays, lanes int) support.Range {
 	entry := func(prefix string, n int, name string, more ...string) string {
 		return support.Entry(fmt.Sprintf("%s-0000-4000-8000-%06d%06d", prefix, number, n), name, more...)
 	}

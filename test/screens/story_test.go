@@ -148,7 +148,7 @@ func TestNoLaneMovesInACeasefire(t *testing.T) {
 func TestAFullHouse(t *testing.T) {
 	t.Parallel()
 	play(t, "fullhouse", func(f *fixture, _ string) {
-		f.config.Ranges = append(f.config.Ranges, crowd(t, 60, 5, 60), crowd(t, 200, 10, 200))
+		f.config.Ranges = append(f.config.Ranges, manyLanes(t, 60, 5, 60), manyLanes(t, 200, 10, 200))
 	})
 }
 
@@ -158,7 +158,7 @@ func TestAFullHouse(t *testing.T) {
 func TestEveryControlAtEverySize(t *testing.T) {
 	t.Parallel()
 	play(t, "measure", func(f *fixture, _ string) {
-		f.config.Ranges = append(f.config.Ranges, crowd(t, 12, 2, 12), crowd(t, 60, 5, 60), crowd(t, 200, 10, 200))
+		f.config.Ranges = append(f.config.Ranges, manyLanes(t, 12, 2, 12), manyLanes(t, 60, 5, 60), manyLanes(t, 200, 10, 200))
 	})
 }
 
@@ -166,7 +166,7 @@ func TestEveryControlAtEverySize(t *testing.T) {
 func TestTheWallBoard(t *testing.T) {
 	t.Parallel()
 	play(t, "wall", func(f *fixture, _ string) {
-		f.config.Ranges = append(f.config.Ranges, crowd(t, 12, 2, 12), crowd(t, 60, 5, 60), crowd(t, 200, 10, 200))
+		f.config.Ranges = append(f.config.Ranges, manyLanes(t, 12, 2, 12), manyLanes(t, 60, 5, 60), manyLanes(t, 200, 10, 200))
 	})
 }
 

@@ -103,24 +103,24 @@ func TestAnUnknownLaneIsAnsweredLikeAKnownOne(t *testing.T) {
 	known = i.lane.ID
 	waiting := i.await()
 	unknown := uuid.New()
-	var told []frame.Greeting
+	var greetings []frame.Greeting
 	for range 2 {
 		for _, lane := range []uuid.UUID{known, unknown} {
 			conn, greeting := i.dial(lane)
 			require.NotEmpty(t, greeting.Challenge)
 			require.EqualValues(t, 4, greeting.Range.Version())
 			require.Equal(t, lane, greeting.ID)
-			told = append(told, greeting)
+			greetings = append(greetings, greeting)
 			send(conn, string(frame.ControllerHello(i.hello(greeting, "a key that was guessed", "log"))))
 			status, reason := closed(t, conn)
 			require.Equal(t, coder.StatusPolicyViolation, status)
 			require.Contains(t, reason, "has not proven that it has the key")
 		}
 	}
-	require.Equal(t, told[1].Lane, told[3].Lane, "an unknown lane says the same each time")
-	like := told[0].Lane
+	require.Equal(t, greetings[1].Lane, greetings[3].Lane, "an unknown lane says the same each time")
+	like := greetings[0].Lane
 	like.ID = unknown
-	require.Equal(t, like, told[1].Lane, "of a range that is served here, as a known one")
+	require.Equal(t, like, greetings[1].Lane, "of a range that is served here, as a known one")
 	require.Empty(t, waiting.arrived)
 	require.Eventually(t, func() bool { return len(i.seen()) == 4 }, patience, time.Millisecond)
 	require.ElementsMatch(t, []string{"refused", "unknown_lane", "refused", "unknown_lane"}, i.seen())
@@ -169,9 +169,9 @@ func TestASecondControllerWhileTheFirstIsLinked(t *testing.T) {
 	status, reason := closed(t, second)
 	require.Equal(t, coder.StatusPolicyViolation, status)
 	require.Equal(t, "another controller of this lane is linked", reason)
-	told := within(t, first.contested)
-	require.NotEqual(t, told[0], told[1])
-	require.Contains(t, told[0], "127.0.0.1:")
+	addresses := within(t, first.contested)
+	require.NotEqual(t, addresses[0], addresses[1])
+	require.Contains(t, addresses[0], "127.0.0.1:")
 	require.NoError(t, pongs.Err(), "the first stays")
 
 	// The same hardware on a newer connection: its log says so, whether the older one answers or not.
@@ -232,13 +232,13 @@ const (
 func TestAdmissionSpreadsThoseWhoWait(t *testing.T) {
 	now, rangeID := time.Duration(0), uuid.New()
 	var a websocket.Admission
-	told := map[time.Duration]int{}
+	waits := map[time.Duration]int{}
 	for range 10_000 {
-		told[a.Ask(now, 500, ownNetwork, rangeID)]++
+		waits[a.Ask(now, 500, ownNetwork, rangeID)]++
 	}
-	require.InDelta(t, 500, told[0], 1, "as many as a second has")
+	require.InDelta(t, 500, waits[0], 1, "as many as a second has")
 	for seconds := time.Second; seconds < 15*time.Second; seconds += time.Second {
-		require.InDelta(t, 500, told[seconds], 2, seconds)
+		require.InDelta(t, 500, waits[seconds], 2, seconds)
 	}
 
 	// Whoever comes back as told is let in, all 10,000 within 30 s.

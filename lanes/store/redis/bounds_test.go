@@ -52,9 +52,9 @@ func TestAFlushThatTheNetworkSwallowedIsUnknown(t *testing.T) {
 	server := redistest.Start(t)
 	proxy := startProxy(t, server.Addr())
 	o := own(t, open(t, proxy.url()+"?read_timeout=1s"))
-	for _, trouble := range []mode{swallow, halfClose} {
+	for _, fault := range []mode{swallow, halfClose} {
 		require.NoError(t, o.flush(t.Context()))
-		proxy.set(trouble)
+		proxy.set(fault)
 		batch := o.next()
 		unknown(t, o.store.Flush(t.Context(), batch))
 		proxy.set(forward)

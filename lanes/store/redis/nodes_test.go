@@ -228,12 +228,12 @@ func TestNodesHearOfOwners(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	heard := nodesOf(t, open(t, server.URL())).Watch(ctx)
 	elsewhere := nodesOf(t, open(t, strings.Replace(server.URL(), "/0", "", 1)+"/3")).Watch(ctx)
-	told := store.Ownership{Range: uuid.New(), Epoch: 7, Owner: newNode("a")}
+	announced := store.Ownership{Range: uuid.New(), Epoch: 7, Owner: newNode("a")}
 	require.Eventually(t, func() bool {
-		require.NoError(t, teller.Announce(t.Context(), []store.Ownership{told}))
+		require.NoError(t, teller.Announce(t.Context(), []store.Ownership{announced}))
 		select {
 		case got := <-heard:
-			return got == told
+			return got == announced
 		case <-time.After(tick):
 			return false
 		}

@@ -23,7 +23,7 @@ func TestARefusedFlushLeavesNothing(t *testing.T) {
 	do("ACL", "SETUSER", "gateway", "on", ">secret", "~rangegate:*", "+@all", "-@admin")()
 	url := "redis://gateway:secret@" + server.Addr() + "/0"
 
-	for name, trouble := range map[string]struct{ begins, ends func() }{
+	for name, outage := range map[string]struct{ begins, ends func() }{
 		"out of memory":       {do("CONFIG", "SET", "maxmemory", "1"), do("CONFIG", "SET", "maxmemory", "0")},
 		"a replica":           {do("REPLICAOF", "127.0.0.1", "1"), do("REPLICAOF", "NO", "ONE")},
 		"too few replicas":    {do("CONFIG", "SET", "min-replicas-to-write", "1"), do("CONFIG", "SET", "min-replicas-to-write", "0")},
@@ -41,10 +41,10 @@ func TestARefusedFlushLeavesNothing(t *testing.T) {
 			require.NoError(t, o.flush(t.Context()))
 			before := dump(t, admin, o.keys("*"))
 
-			trouble.begins()
+			outage.begins()
 			err := o.flush(t.Context())
 			after := dump(t, admin, o.keys("*"))
-			trouble.ends()
+			outage.ends()
 			require.ErrorIs(t, err, store.ErrRefused)
 			require.NotContains(t, err.Error(), "secret")
 			require.Equal(t, before, after)

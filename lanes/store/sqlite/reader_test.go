@@ -65,8 +65,8 @@ func TestEveryRecordThatCannotBeReadIsVisited(t *testing.T) {
 		b.Overwrite(t, record, fmt.Appendf(nil, `{"v":%d}`, store.Version+1))
 		good, bad := readRange(t, b.path, id)
 		require.Len(t, bad, i+1)
-		for _, told := range bad {
-			require.Contains(t, told, "newer version")
+		for _, reason := range bad {
+			require.Contains(t, reason, "newer version")
 		}
 		if record.Kind == storetest.Checkpoint { // is a part of the range's record
 			i++

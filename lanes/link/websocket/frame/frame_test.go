@@ -147,7 +147,7 @@ func TestRulesOfAController(t *testing.T) {
 		_, err := frame.FromController([]byte(right))
 		require.NoError(t, err, right)
 	}
-	for _, c := range []struct{ text, old, new, rule string }{
+	for _, c := range []struct{ text, before, after, rule string }{
 		{"", "", "", "a message that is not a JSON object"},
 		{"null", "", "", "a message that is not a JSON object"},
 		{`["type"]`, "", "", "a message that is not a JSON object"},
@@ -193,7 +193,7 @@ func TestRulesOfAController(t *testing.T) {
 		{proven, own, own[:22], "proof: wants 32 bytes as base64url without padding"},
 		{proven, `"` + own + `"`, "[]", "proof: wants text"},
 	} {
-		text := strings.Replace(c.text, c.old, c.new, 1)
+		text := strings.Replace(c.text, c.before, c.after, 1)
 		message, err := frame.FromController([]byte(text))
 		assert.EqualError(t, err, c.rule, text)
 		assert.Nil(t, message)
@@ -204,7 +204,7 @@ func TestRulesOfAGateway(t *testing.T) {
 	hello := string(frame.GatewayHello(frame.Greeting{Lane: link.Lane{Range: rangeID, ID: laneID, Epoch: 3}, Challenge: theirs}))
 	current := &lanes.Session{ID: session, Group: groupID, Customer: "Jo", Phase: lanes.Waiting, Purchase: &lanes.Purchase{ID: purchase, Phase: lanes.Pending}}
 	state := string(frame.State(frame.ProvenState{State: link.State{Revision: 1, Session: current}, Proof: own}, lanes.Instant{}))
-	for _, c := range []struct{ text, old, new, rule string }{
+	for _, c := range []struct{ text, before, after, rule string }{
 		{hello, "run_out", "open", "on_loss: wants one of [run_out hold]"},
 		{hello, `"epoch":3`, `"epoch":-3`, "epoch: wants a whole number from 0"},
 		{hello, "11111111-", "1-", "range_id: wants a UUID"},
@@ -217,7 +217,7 @@ func TestRulesOfAGateway(t *testing.T) {
 		{state, "pending", "maybe", "purchase.phase: wants one of [pending accepted refused unresolved]"},
 		{`{"type":"ack","log_id":"log","seq":0}`, "", "", "seq: wants a whole number from 1"},
 	} {
-		_, err := frame.FromGateway([]byte(strings.Replace(c.text, c.old, c.new, 1)))
+		_, err := frame.FromGateway([]byte(strings.Replace(c.text, c.before, c.after, 1)))
 		assert.EqualError(t, err, c.rule)
 	}
 }
