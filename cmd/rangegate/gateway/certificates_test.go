@@ -51,8 +51,7 @@ func TestOldVersionsOfTLSAreRefused(t *testing.T) {
 	require.ErrorContains(t, err, "protocol version")
 	line, err := bufio.NewReader(read).ReadString('\n')
 	require.NoError(t, err)
-	require.Contains(t, line, `{"level":"debug","from":"127.0.0.1:`)
-	require.Contains(t, line, `"message":"TLS handshake error"`)
+	require.Contains(t, line, `{"level":"debug","message":"http: TLS handshake error from 127.0.0.1:`)
 }
 
 // The faults of both addresses' files are reported together, and exit with 2.
