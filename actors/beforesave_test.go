@@ -208,7 +208,8 @@ func TestBeforeASaveTheHardwareLearnsOnlyOfWhatCloses(t *testing.T) {
 		var found []string
 		synctest.Test(t, func(t *testing.T) {
 			judge := &hardwareJudge{
-				begun: time.Now(), flushes: flushes, saved: map[uuid.UUID][]lanes.Lane{}, pressed: map[uuid.UUID]bool{}, lifting: map[uuid.UUID]bool{},
+				begun: time.Now(), flushes: flushes, saved: map[uuid.UUID][]lanes.Lane{}, pressed: map[uuid.UUID]bool{},
+				lifting: map[uuid.UUID]bool{},
 			}
 			webhook := &fakeWebhook{}
 			webhook.setPurchaseReply(everyOtherPurchase())
@@ -328,7 +329,9 @@ func (j *hardwareJudge) flush(ctx context.Context, batch store.Batch, flush func
 	return nil
 }
 
-func (j *hardwareJudge) Dial(ctx context.Context, lane link.Lane, receiver link.Receiver) (link.Connection, link.Hello, error) {
+func (j *hardwareJudge) Dial(
+	ctx context.Context, lane link.Lane, receiver link.Receiver,
+) (link.Connection, link.Hello, error) {
 	connection, hello, err := j.Driver.Dial(ctx, lane, receiver)
 	if err != nil {
 		return nil, hello, err

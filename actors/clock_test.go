@@ -193,7 +193,8 @@ func TestAStepBeforeARebootIsNotTimeThatPassed(t *testing.T) {
 				session := f.create(0, 30)
 				f.advance(checkpointEvery + 457*time.Millisecond)
 				f.clock.Step(step)
-				f.advance(2 * clock.WatchEvery) // the new checkpoint is written when the step is noticed, not when one is due
+				// The new checkpoint is written when the step is noticed, not when one is due.
+				f.advance(2 * clock.WatchEvery)
 				f.shutDown()
 				f.clock.Reboot()
 				f.advance(2*time.Minute + 89*time.Millisecond)

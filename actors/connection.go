@@ -86,7 +86,8 @@ func (c *connection) Receive(ctx actor.Context, message any) {
 			c.fail(ctx, m.reason)
 		}
 	case *ack:
-		if c.acked == nil || c.acked.ID != m.log.ID || c.acked.Seq < m.log.Seq { // reports that were sent again are saved late
+		// Reports that were sent again are saved late.
+		if c.acked == nil || c.acked.ID != m.log.ID || c.acked.Seq < m.log.Seq {
 			c.acked = &m.log
 		}
 		c.sendAck()

@@ -581,7 +581,9 @@ type eventReader struct {
 	read func()
 }
 
-func (s *eventReader) Events(ctx context.Context, of store.RangeEpoch, after uint64, limit int) ([]lanes.Logged, error) {
+func (s *eventReader) Events(
+	ctx context.Context, of store.RangeEpoch, after uint64, limit int,
+) ([]lanes.Logged, error) {
 	events, err := s.Store.Events(ctx, of, after, limit)
 	s.read()
 	return events, err

@@ -134,7 +134,9 @@ func (s *hookedStore) Confirm(ctx context.Context, of store.RangeEpoch) error {
 	return s.Store.Confirm(ctx, of)
 }
 
-func (s *hookedStore) Events(ctx context.Context, of store.RangeEpoch, after uint64, limit int) ([]lanes.Logged, error) {
+func (s *hookedStore) Events(
+	ctx context.Context, of store.RangeEpoch, after uint64, limit int,
+) ([]lanes.Logged, error) {
 	if s.unreadable.Load() {
 		return nil, errors.New("the disk is gone")
 	}
@@ -572,7 +574,9 @@ type fakeConnection struct {
 	panicsOnClose bool // Close panics
 }
 
-func (driver *fakeDriver) Dial(ctx context.Context, _ link.Lane, receiver link.Receiver) (link.Connection, link.Hello, error) {
+func (driver *fakeDriver) Dial(
+	ctx context.Context, _ link.Lane, receiver link.Receiver,
+) (link.Connection, link.Hello, error) {
 	begun := time.Now()
 	driver.mu.Lock()
 	answer, first := driver.dialResult, driver.firstReports
@@ -724,7 +728,9 @@ type driverRecorder struct {
 	closes int
 }
 
-func (r *driverRecorder) Dial(ctx context.Context, lane link.Lane, receiver link.Receiver) (link.Connection, link.Hello, error) {
+func (r *driverRecorder) Dial(
+	ctx context.Context, lane link.Lane, receiver link.Receiver,
+) (link.Connection, link.Hello, error) {
 	connection, hello, err := r.Driver.Dial(ctx, lane, receiver)
 	if err != nil {
 		return nil, hello, err
@@ -805,7 +811,9 @@ type dialCounter struct {
 	dials map[uuid.UUID]int
 }
 
-func (d *dialCounter) Dial(ctx context.Context, lane link.Lane, receiver link.Receiver) (link.Connection, link.Hello, error) {
+func (d *dialCounter) Dial(
+	ctx context.Context, lane link.Lane, receiver link.Receiver,
+) (link.Connection, link.Hello, error) {
 	d.mu.Lock()
 	d.dials[lane.ID]++
 	d.mu.Unlock()
@@ -826,7 +834,9 @@ type slowDriver struct {
 	blocked atomic.Pointer[chan struct{}]
 }
 
-func (s *slowDriver) Dial(ctx context.Context, lane link.Lane, receiver link.Receiver) (link.Connection, link.Hello, error) {
+func (s *slowDriver) Dial(
+	ctx context.Context, lane link.Lane, receiver link.Receiver,
+) (link.Connection, link.Hello, error) {
 	held := s.blocked.Load()
 	if held != nil {
 		<-*held
@@ -842,7 +852,9 @@ type faultReportingDriver struct {
 	faults atomic.Pointer[[]string]
 }
 
-func (s *faultReportingDriver) Dial(ctx context.Context, lane link.Lane, receiver link.Receiver) (link.Connection, link.Hello, error) {
+func (s *faultReportingDriver) Dial(
+	ctx context.Context, lane link.Lane, receiver link.Receiver,
+) (link.Connection, link.Hello, error) {
 	connection, hello, err := s.Driver.Dial(ctx, lane, receiver)
 	if faults := s.faults.Load(); faults != nil {
 		hello.Faults = *faults
@@ -856,7 +868,9 @@ type holdingDriver struct {
 	holds atomic.Bool
 }
 
-func (s *holdingDriver) Dial(ctx context.Context, lane link.Lane, receiver link.Receiver) (link.Connection, link.Hello, error) {
+func (s *holdingDriver) Dial(
+	ctx context.Context, lane link.Lane, receiver link.Receiver,
+) (link.Connection, link.Hello, error) {
 	connection, hello, err := s.Driver.Dial(ctx, lane, receiver)
 	hello.Hold = hello.Hold || s.holds.Load()
 	return connection, hello, err
@@ -901,7 +915,9 @@ func (d *panickingDriver) addOpen(delta int) int {
 	return d.openCount
 }
 
-func (d *panickingDriver) Dial(ctx context.Context, lane link.Lane, receiver link.Receiver) (link.Connection, link.Hello, error) {
+func (d *panickingDriver) Dial(
+	ctx context.Context, lane link.Lane, receiver link.Receiver,
+) (link.Connection, link.Hello, error) {
 	switch {
 	case d.draw(8):
 		panic(errDefect)

@@ -58,7 +58,8 @@ type Gateway struct {
 func NewGateway(machine clock.Clock, s store.Store, m *metrics.Metrics, log zerolog.Logger) *Gateway {
 	g := &Gateway{
 		clock: machine, store: s, metrics: m, log: log, quit: make(chan struct{}),
-		ranges: map[uuid.UUID]*Range{}, elsewhere: map[uuid.UUID]struct{}{}, refused: map[uuid.UUID]error{}, dropping: map[*Range]<-chan struct{}{},
+		ranges: map[uuid.UUID]*Range{}, elsewhere: map[uuid.UUID]struct{}{}, refused: map[uuid.UUID]error{},
+		dropping: map[*Range]<-chan struct{}{},
 	}
 	g.system = supervised.NewSystem(log)
 	g.tasks.Go(func() { clock.Watch(machine, g.quit, g.afterSuspend, g.afterClockStep, g.observeDrift) })
@@ -73,7 +74,8 @@ func (g *Gateway) Range(id uuid.UUID) (*Range, error) {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
 	if r, found := g.ranges[id]; found {
-		if r.committer.IsFenced() { // it is about to be dropped, and what it knows may have changed at the other process
+		// It is about to be dropped, and what it knows may have changed at the other process.
+		if r.committer.IsFenced() {
 			return nil, lanes.ErrNotOwner
 		}
 		return r, nil

@@ -40,7 +40,9 @@ func (r *Range) Actors() lanes.ActorHealth {
 		restarts.Lane, restarts.Name = lane, settings.name(lane)
 		health.Restarted = append(health.Restarted, restarts)
 	}
-	slices.SortFunc(health.Restarted, func(a, b lanes.LaneRestarts) int { return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.Name, b.Name)) })
+	slices.SortFunc(health.Restarted, func(a, b lanes.LaneRestarts) int {
+		return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.Name, b.Name))
+	})
 	health.Restarted, health.RestartedLanes = firstUnwell(health.Restarted)
 
 	health.Slowest = r.commands.Slowest(now)
@@ -56,7 +58,9 @@ func (r *Range) Actors() lanes.ActorHealth {
 		unsaved.Lane, unsaved.Name = lane, settings.name(lane)
 		health.NotSaved = append(health.NotSaved, unsaved)
 	}
-	slices.SortFunc(health.NotSaved, func(a, b lanes.LaneUnsaved) int { return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Name, b.Name)) })
+	slices.SortFunc(health.NotSaved, func(a, b lanes.LaneUnsaved) int {
+		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Name, b.Name))
+	})
 	health.NotSaved, health.NotSavedLanes = firstUnwell(health.NotSaved)
 	return health
 }
@@ -75,7 +79,8 @@ func (r *Range) LaneActor(lane uuid.UUID) (health lanes.LaneHealth, found bool) 
 	}
 	health = lanes.LaneHealth{
 		Link: link, Held: status.Lane.Held, Locked: status.Locked, NotUsable: status.NotUsable,
-		Restarts: r.tree.LaneRestarts()[lane], Unsaved: r.committer.Backlog().Lanes[lane], Commands: r.commands.Newest(lane),
+		Restarts: r.tree.LaneRestarts()[lane], Unsaved: r.committer.Backlog().Lanes[lane],
+		Commands: r.commands.Newest(lane),
 	}
 	health.Restarts.Lane, health.Restarts.Name = lane, status.Name
 	health.Unsaved.Lane, health.Unsaved.Name = lane, status.Name
@@ -145,7 +150,8 @@ func (g rangeGauges) Describe(to chan<- *prometheus.Desc) {
 	for _, desc := range []*prometheus.Desc{
 		lanesDesc, notUsableDesc, heldDesc, unconfirmedDesc, parkedDesc, unclearedDesc, sessionsDesc, linksDesc, insecureDesc,
 		holdStartedDesc, lanesUnsavedDesc,
-		keysDesc, writesUnsavedDesc, storeAwayDesc, lastFlushDesc, eventsWaitingDesc, oldestEventDesc, purchasesPendingDesc, purchasesUnresolvedDesc,
+		keysDesc, writesUnsavedDesc, storeAwayDesc, lastFlushDesc, eventsWaitingDesc, oldestEventDesc,
+		purchasesPendingDesc, purchasesUnresolvedDesc,
 		helpCallsDesc, oldestHelpCallDesc, eventsRetryingDesc, webhookGoneDesc,
 	} {
 		to <- desc

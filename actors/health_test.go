@@ -54,7 +54,8 @@ func TestTheHealthOfLinks(t *testing.T) {
 		}, down)
 		require.Greater(t, down.Restarts, 3)
 		require.Equal(t, lanes.LinkHealth{
-			Lane: f.laneID(1), Name: "Lane 2", Link: lanes.LinkUp, Since: up.Since, Restarts: 1, LastError: errNoAnswer.Error(),
+			Lane: f.laneID(1), Name: "Lane 2", Link: lanes.LinkUp, Since: up.Since, Restarts: 1,
+			LastError: errNoAnswer.Error(),
 		}, up)
 
 		f.controller(3).Pose(false)
@@ -174,7 +175,8 @@ func TestTheCommandLogOfALane(t *testing.T) {
 		require.NoError(t, f.controller(0).Help())
 		f.advance(30 * time.Minute)
 		require.Equal(t, []string{
-			"timer: expire ok", "lane: report help ok", "pos: resume ok", "staff kim: release ok", "staff operator: hold ok",
+			"timer: expire ok", "lane: report help ok", "pos: resume ok", "staff kim: release ok",
+			"staff operator: hold ok",
 			"staff sam: pause ok", "pos: create lane_occupied", "pos: create ok",
 		}, f.commandSummaries(0))
 		require.Equal(t, []string{"staff kim: release ok", "staff operator: hold ok"}, f.commandSummaries(1))

@@ -81,7 +81,10 @@ func TestConcurrentRepeatsWaitAndHaveOneEffect(t *testing.T) {
 		release := f.blockFlushes()
 		var answers []<-chan error
 		for range 20 {
-			answers = append(answers, f.runAsync(func() error { _, err := f.createOnce(keyed("a", "create")); return err }))
+			answers = append(answers, f.runAsync(func() error {
+				_, err := f.createOnce(keyed("a", "create"))
+				return err
+			}))
 		}
 		for _, answer := range answers {
 			require.Empty(t, answer, "none is answered before the first is saved")
@@ -124,7 +127,10 @@ func TestARefusalLetsTheNextRepeatTry(t *testing.T) {
 		release := f.blockFlushes()
 		f.runAsync(func() error { return f.tryModify(session, 1) })
 		for range 3 {
-			answers = append(answers, f.runAsync(func() error { _, err := f.createOnce(keyed("a", "create")); return err }))
+			answers = append(answers, f.runAsync(func() error {
+				_, err := f.createOnce(keyed("a", "create"))
+				return err
+			}))
 		}
 		stopped := f.runAsync(func() error {
 			_, err := f.On(f.requestContext(), session, lanes.Stop{Session: session, By: lanes.ByPOS}, nil)

@@ -219,7 +219,8 @@ func (l *laneActor) park() {
 	l.countReady()
 	l.want(lanes.Lane{ID: l.id, Held: true})
 	l.publishLink()
-	l.r.log.Error().Stringer("lane_id", l.id).Dur("for", parkedFor).Msg("lane parked: it panicked too often, its hardware is held")
+	l.r.log.Error().Stringer("lane_id", l.id).Dur("for", parkedFor).
+		Msg("lane parked: it panicked too often, its hardware is held")
 	time.AfterFunc(parkedFor, func() { l.r.tree.Send(l.self, &unpark{l}) })
 }
 
@@ -428,18 +429,21 @@ func (l *laneActor) save(q *request, change lanes.Change) {
 		MustSave: change.Closing, Awaited: q.reply != nil, Trace: q.traceID(),
 		Done: func(outcome commit.Outcome) {
 			l.r.delivery.Settle(p.events, outcome)
-			if outcome == commit.Saved && !shown || outcome == commit.Unresolved && change.Closing { // before anybody can read its events
+			// Before anybody can read its events.
+			if outcome == commit.Saved && !shown || outcome == commit.Unresolved && change.Closing {
 				shown = true
 				l.r.board.PublishSaved(w.Lanes...)
 			}
 			switch outcome {
 			case commit.Saved:
 				q.saved.Store(true)
-				l.r.delivery.Announce(p.events) // here, in the order of the log: two lanes may have events of one session
+				// Here, in the order of the log: two lanes may have events of one session.
+				l.r.delivery.Announce(p.events)
 			case commit.Fenced, commit.Lost: // the tree is about to be stopped
 				q.answer(nil, outcome.Err())
 			}
-			l.r.addresses.sendTo(l.id, &saveResult{pending: p, outcome: outcome}) // after a restart of the tree the lane has another actor
+			// After a restart of the tree the lane has another actor.
+			l.r.addresses.sendTo(l.id, &saveResult{pending: p, outcome: outcome})
 		},
 	}
 	if q.ticket != nil {

@@ -354,6 +354,7 @@ func (l *laneActor) observeClockSkew(hello *link.Hello) {
 	skew := hello.Left - s.Remaining(l.now)
 	if skew.Abs() > maxClockSkew {
 		l.r.metrics.ClockSkew.Inc()
-		l.r.log.Warn().Stringer("lane_id", l.id).Stringer("session_id", s.ID).Dur("off", skew).Msg("the controller's time is off")
+		l.r.log.Warn().Stringer("lane_id", l.id).Stringer("session_id", s.ID).Dur("off", skew).
+			Msg("the controller's time is off")
 	}
 }

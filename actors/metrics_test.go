@@ -13,7 +13,8 @@ import (
 )
 
 var laneGauges = []string{
-	"lanes", "lanes_not_usable", "lanes_held", "lanes_hold_unconfirmed", "lanes_parked", "lanes_not_clear", "sessions", "links", "lanes_link_insecure", "purchases_pending",
+	"lanes", "lanes_not_usable", "lanes_held", "lanes_hold_unconfirmed", "lanes_parked", "lanes_not_clear", "sessions",
+	"links", "lanes_link_insecure", "purchases_pending",
 	"purchases_unresolved",
 }
 
@@ -29,7 +30,8 @@ func TestTheGaugesOfARange(t *testing.T) {
 		f.controller(5).Cut(errNoAnswer)
 		f.advance(time.Second)
 		require.Equal(t, map[string]float64{
-			"lanes": 7, "lanes_not_usable": 1, "lanes_held": 0, "lanes_hold_unconfirmed": 0, "lanes_parked": 0, "lanes_not_clear": 0, "lanes_link_insecure": 0,
+			"lanes": 7, "lanes_not_usable": 1, "lanes_held": 0, "lanes_hold_unconfirmed": 0, "lanes_parked": 0,
+			"lanes_not_clear": 0, "lanes_link_insecure": 0,
 			"sessions waiting": 1, "sessions running": 2, "sessions paused": 1,
 			"links up": 5, "links down": 1, "links faulty": 1,
 			"purchases_pending": 0, "purchases_unresolved": 0,
@@ -44,7 +46,8 @@ func TestTheGaugesOfARange(t *testing.T) {
 		restoreLink = f.cutLink(1)
 		f.setHold(f.laneScope(1))
 		f.setHold(rangeScope)
-		everywhereSince := f.clock.Now().Wall.Add(-holdPatience) // the answers to both holds waited for the lane whose link is down
+		// The answers to both holds waited for the lane whose link is down.
+		everywhereSince := f.clock.Now().Wall.Add(-holdPatience)
 		values := f.gaugeValues(append(laneGauges, "hold_started_timestamp_seconds")...)
 		require.Equal(t, 7.0, values["lanes_held"])
 		require.Equal(t, 1.0, values["lanes_hold_unconfirmed"], "the one that nobody reaches")
@@ -163,7 +166,9 @@ func TestOpenCallsForHelpAreCounted(t *testing.T) {
 			synctest.Wait()
 			return float64(f.clock.Now().Wall.UnixMilli()) / 1e3
 		}
-		gauges := func() map[string]float64 { return f.gaugeValues("help_calls", "help_calls_oldest_timestamp_seconds") }
+		gauges := func() map[string]float64 {
+			return f.gaugeValues("help_calls", "help_calls_oldest_timestamp_seconds")
+		}
 		require.Equal(t, map[string]float64{"help_calls waiting": 0, "help_calls coming": 0}, gauges())
 		first := call(0)
 		f.advance(time.Minute)

@@ -428,7 +428,8 @@ const (
 )
 
 var flushFaults = []flushFault{
-	flushPasses, flushPasses, flushRefused, flushReplyLost, flushLost, flushSlow, flushHangsUnwritten, flushHangsWritten, flushLate,
+	flushPasses, flushPasses, flushRefused, flushReplyLost, flushLost, flushSlow, flushHangsUnwritten,
+	flushHangsWritten, flushLate,
 }
 
 // faultyStore applies one fault after the other to the flushes, and passes those after the last.

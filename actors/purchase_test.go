@@ -200,7 +200,8 @@ func TestAPurchaseWaitsForNoOtherEvent(t *testing.T) {
 		release := pos.block()
 		var sessions []uuid.UUID
 		for i := range testSlots + 1 {
-			sessions = append(sessions, f.createWithPurchasing(i, 30)) // every slot is taken, and further events of these lanes wait
+			// Every slot is taken, and further events of these lanes wait.
+			sessions = append(sessions, f.createWithPurchasing(i, 30))
 		}
 		require.Len(t, pos.kinds(), testSlots)
 		for i := range testSlots + 1 {

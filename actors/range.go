@@ -110,7 +110,8 @@ func (r *Range) Record(ctx context.Context, staff, what string) {
 		Trace: id,
 		Done: func(outcome commit.Outcome) {
 			if outcome != commit.Saved {
-				traced(r.log.Warn(), id).Err(outcome.Err()).Str("who", staff).Str("what", what).Msg("an act of staff was not saved")
+				traced(r.log.Warn(), id).Err(outcome.Err()).Str("who", staff).Str("what", what).
+					Msg("an act of staff was not saved")
 			}
 		},
 	})
@@ -122,12 +123,16 @@ func (r *Range) KeyReused(name, fingerprint string) bool { return r.keys.Reused(
 // Create sells time on a lane for the POS. Errors: ErrGroupNotFound, ErrLaneNotFound, those of lanes.Create,
 // and with a key those of idempotency.Once: *lanes.Repeat is the reply to the request that used the key
 // before.
-func (r *Range) Create(ctx context.Context, lane uuid.UUID, command lanes.Create, key *lanes.Key) (*lanes.SessionView, error) {
+func (r *Range) Create(
+	ctx context.Context, lane uuid.UUID, command lanes.Create, key *lanes.Key,
+) (*lanes.SessionView, error) {
 	return r.create(ctx, posRequester(ctx), lane, command, key)
 }
 
 // StaffCreate is Create by staff, also on a lane that is closed for sale.
-func (r *Range) StaffCreate(ctx context.Context, staff string, lane uuid.UUID, command lanes.Create) (*lanes.SessionView, error) {
+func (r *Range) StaffCreate(
+	ctx context.Context, staff string, lane uuid.UUID, command lanes.Create,
+) (*lanes.SessionView, error) {
 	command.ByStaff = true
 	return r.create(ctx, requester{lanes.ByStaff, staff}, lane, command, nil)
 }
@@ -135,12 +140,16 @@ func (r *Range) StaffCreate(ctx context.Context, staff string, lane uuid.UUID, c
 // On gives a command of the POS to the lane that the session is on. Errors: ErrSessionNotFound,
 // ErrSessionEnded, those of the command, and those of Create with a key. A stop whose session's end is not
 // durable yet returns ErrNotSaved again.
-func (r *Range) On(ctx context.Context, session uuid.UUID, command lanes.Command, key *lanes.Key) (*lanes.SessionView, error) {
+func (r *Range) On(
+	ctx context.Context, session uuid.UUID, command lanes.Command, key *lanes.Key,
+) (*lanes.SessionView, error) {
 	return r.on(ctx, posRequester(ctx), session, command, key)
 }
 
 // StaffOn is On by staff.
-func (r *Range) StaffOn(ctx context.Context, staff string, session uuid.UUID, command lanes.Command) (*lanes.SessionView, error) {
+func (r *Range) StaffOn(
+	ctx context.Context, staff string, session uuid.UUID, command lanes.Command,
+) (*lanes.SessionView, error) {
 	return r.on(ctx, requester{lanes.ByStaff, staff}, session, command, nil)
 }
 
@@ -269,7 +278,9 @@ func (r *Range) confirmedEnd(ctx context.Context, session uuid.UUID, key *lanes.
 	return r.confirmed(ctx, key, err)
 }
 
-func (r *Range) move(ctx context.Context, from requester, session, to uuid.UUID, key *lanes.Key) (*lanes.SessionView, error) {
+func (r *Range) move(
+	ctx context.Context, from requester, session, to uuid.UUID, key *lanes.Key,
+) (*lanes.SessionView, error) {
 	view, err := r.follow(ctx, from, session, key, func(lane uuid.UUID, q *request) (*lanes.SessionView, error) {
 		switch {
 		case !r.board.Has(to):
@@ -287,7 +298,9 @@ func (r *Range) move(ctx context.Context, from requester, session, to uuid.UUID,
 	return view, r.confirmedEnd(ctx, session, key, err)
 }
 
-func (r *Range) onLane(ctx context.Context, from requester, lane uuid.UUID, command lanes.Command) (*lanes.SessionView, error) {
+func (r *Range) onLane(
+	ctx context.Context, from requester, lane uuid.UUID, command lanes.Command,
+) (*lanes.SessionView, error) {
 	switch err := context.Cause(r.life); {
 	case err != nil:
 		return nil, err
@@ -300,7 +313,8 @@ func (r *Range) onLane(ctx context.Context, from requester, lane uuid.UUID, comm
 
 // passing are the errors that do not say how the range stands. All others are refusals.
 var passing = []error{
-	lanes.ErrTimeout, lanes.ErrNotOwner, lanes.ErrNotOwnerClosed, lanes.ErrStarting, lanes.ErrStoreUnavailable, lanes.ErrNotSaved, lanes.ErrOverloaded,
+	lanes.ErrTimeout, lanes.ErrNotOwner, lanes.ErrNotOwnerClosed, lanes.ErrStarting, lanes.ErrStoreUnavailable,
+	lanes.ErrNotSaved, lanes.ErrOverloaded,
 	lanes.ErrInternal,
 }
 
@@ -369,7 +383,9 @@ func (r *Range) ask(ctx context.Context, lane uuid.UUID, q *request) (*lanes.Ses
 }
 
 // askAboutPurchase is purchases.Deps.Ask.
-func (r *Range) askAboutPurchase(ctx context.Context, lane uuid.UUID, command lanes.Command, outcome []lanes.Logged) ([]lanes.Logged, error) {
+func (r *Range) askAboutPurchase(
+	ctx context.Context, lane uuid.UUID, command lanes.Command, outcome []lanes.Logged,
+) ([]lanes.Logged, error) {
 	q := &request{ctx: ctx, command: command, by: lanes.ByLane, events: outcome, reply: make(chan reply, 1)}
 	r.addresses.sendTo(lane, q)
 	select {

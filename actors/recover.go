@@ -54,7 +54,8 @@ func (g *Gateway) recover(ctx context.Context, s Settings, epoch uint64) (*Range
 		Quit: r.life.Done(), Fenced: func() { g.drop(r) },
 	}, loaded)
 	r.Reader = history.New(history.Deps{
-		Of: store.RangeEpoch{Range: r.id, Epoch: epoch}, Store: g.store, Committer: r.committer, Log: r.log, Fenced: r.committer.Fenced,
+		Of: store.RangeEpoch{Range: r.id, Epoch: epoch}, Store: g.store, Committer: r.committer, Log: r.log,
+		Fenced: r.committer.Fenced,
 	})
 	r.delivery = delivery.Open(delivery.Deps{
 		Life: r.life, Clock: r.clock, Log: r.log, Metrics: r.metrics, Committer: r.committer, Read: r.Entries,
@@ -120,7 +121,8 @@ func (r *Range) restoreLanes(ctx context.Context, loaded store.Recovered, retire
 		changed = slices.Insert(changed, 0, carried)
 	}
 	if ranOn > 0 && len(lost) == 0 {
-		r.log.Warn().Int("sessions", ranOn).Dur("down", down).Msg("sessions ran on while the gateway was down; staff may make up for it")
+		r.log.Warn().Int("sessions", ranOn).Dur("down", down).
+			Msg("sessions ran on while the gateway was down; staff may make up for it")
 	}
 	return changed, errors.Join(lost...)
 }
@@ -139,7 +141,8 @@ func lostLane(lane lanes.Lane, now lanes.Instant) error {
 func (r *Range) retire(lane lanes.Lane, now lanes.Instant) *commit.Write {
 	for _, open := range lane.Purchases() {
 		r.log.Warn().Stringer("lane_id", lane.ID).Stringer("session_id", open.Session).Stringer("purchase_id", open.ID).
-			Interface("items", open.Items).Str("reason", open.Reason).Msg("lane retired, and a purchase that waited for staff with it")
+			Interface("items", open.Items).Str("reason", open.Reason).
+			Msg("lane retired, and a purchase that waited for staff with it")
 	}
 	lane.Open = nil
 	if lane.Session == nil {
@@ -157,7 +160,8 @@ func (r *Range) retire(lane lanes.Lane, now lanes.Instant) *commit.Write {
 	w := &commit.Write{Lanes: []lanes.Lane{change.Lane}, Ended: change.Ended, MustSave: true}
 	w.Done = func(outcome commit.Outcome) {
 		if outcome == commit.Saved {
-			r.log.Warn().Stringer("lane_id", lane.ID).Stringer("session_id", lane.Session.ID).Msg("lane retired, its session ended")
+			r.log.Warn().Stringer("lane_id", lane.ID).Stringer("session_id", lane.Session.ID).
+				Msg("lane retired, its session ended")
 			r.delivery.Announce(w.Events)
 		}
 	}

@@ -272,7 +272,9 @@ func (d *departure) vacateByForce(ctx context.Context, who string) error {
 }
 
 // tryVacate lets the lanes keep themselves free, and returns those that do not for a reason that is expected.
-func (d *departure) tryVacate(ctx context.Context, from []leavingLane, expected func(error) bool) (occupied []leavingLane, err error) {
+func (d *departure) tryVacate(
+	ctx context.Context, from []leavingLane, expected func(error) bool,
+) (occupied []leavingLane, err error) {
 	ctx, cancel := context.WithTimeout(ctx, vacateWithin)
 	defer cancel()
 	var given []*ticket

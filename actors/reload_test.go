@@ -35,7 +35,9 @@ func TestAReloadChangesOnlyWhatItNames(t *testing.T) {
 		require.NoError(t, f.reload(false, func(s *Settings) {
 			s.Layout.Lanes[3].Name = "Lane three"
 			s.Layout.Lanes[5].Accessible = false
-			s.Layout.Lanes = slices.DeleteFunc(s.Layout.Lanes, func(p lanes.Place) bool { return slices.Contains(removed, p.ID) })
+			s.Layout.Lanes = slices.DeleteFunc(s.Layout.Lanes, func(p lanes.Place) bool {
+				return slices.Contains(removed, p.ID)
+			})
 			s.Layout.Lanes = append([]lanes.Place{added}, s.Layout.Lanes...) // the others move down on the board
 		}, renewed))
 		passed := f.clock.Now().Since(began)

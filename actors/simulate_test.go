@@ -270,7 +270,8 @@ func TestASimulatedEventThatNobodyAnswersIsRecorded(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		session := f.create(0, 30)
 		for _, attempt := range []lanes.Attempt{
-			{Error: lanes.Unreachable + ": no route"}, {Error: lanes.TimedOut + ": after 10s", Duration: webhookTimeout},
+			{Error: lanes.Unreachable + ": no route"},
+			{Error: lanes.TimedOut + ": after 10s", Duration: webhookTimeout},
 		} {
 			webhook.setPurchaseReply(failPurchase(attempt))
 			result := <-f.startSimulation(lanes.PurchaseRequest, session, minutes(15))

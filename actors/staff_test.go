@@ -23,7 +23,9 @@ func TestWhatAPOSWithANameDoesIsRecorded(t *testing.T) {
 		view, err := f.Create(named, f.laneID(0), sale, nil)
 		require.NoError(t, err)
 		for _, command := range []lanes.Command{
-			lanes.SetDuration{Session: view.ID, Minutes: 45}, lanes.Pause{Session: view.ID}, lanes.Resume{Session: view.ID},
+			lanes.SetDuration{Session: view.ID, Minutes: 45},
+			lanes.Pause{Session: view.ID},
+			lanes.Resume{Session: view.ID},
 		} {
 			_, err = f.On(named, view.ID, command, nil)
 			require.NoError(t, err)

@@ -102,7 +102,9 @@ func TestEventsThatAnotherOwnerLeftAreDeliveredOnce(t *testing.T) {
 	require.Len(t, log, 2*sold*takeOvers+sold*(takeOvers-1), "created, started and, but for the last, stopped")
 	sent := map[uuid.UUID]int{}
 	for lane, ids := range receiver.idsByLane() {
-		order := slices.DeleteFunc(slices.Clone(log), func(e lanes.Logged) bool { return e.Event.Lane != lane || !slices.Contains(ids, e.Event.ID) })
+		order := slices.DeleteFunc(slices.Clone(log), func(e lanes.Logged) bool {
+			return e.Event.Lane != lane || !slices.Contains(ids, e.Event.ID)
+		})
 		for i, id := range ids {
 			sent[id]++
 			require.Equal(t, order[i].Event.ID, id, "in the order of the lane")

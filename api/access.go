@@ -99,7 +99,9 @@ type Limits struct {
 }
 
 // perRange refuses the requests of a range beyond its limit with `too_many_requests`.
-func perRange(limiters map[uuid.UUID]*rate.Limiter, refused prometheus.Counter, fail endpoint.FailFunc) func(http.Handler) http.Handler {
+func perRange(
+	limiters map[uuid.UUID]*rate.Limiter, refused prometheus.Counter, fail endpoint.FailFunc,
+) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if !limiters[request.RangeID(r.Context())].Allow() {
@@ -121,7 +123,9 @@ const (
 
 // limitConcurrency returns the function that admits a request of an authenticated range, or refuses it with
 // `overloaded`. It has no queue, which would only delay all requests.
-func limitConcurrency(ranges Credentials, refused prometheus.Counter) func(context.Context) (release func(), err error) {
+func limitConcurrency(
+	ranges Credentials, refused prometheus.Counter,
+) func(context.Context) (release func(), err error) {
 	process, byRange := make(screens.Slots, maxConcurrent), map[uuid.UUID]screens.Slots{}
 	for id := range ranges {
 		byRange[id] = make(screens.Slots, maxRangeConcurrent)

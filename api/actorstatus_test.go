@@ -40,8 +40,9 @@ func (s *fakeOperatedRange) Actors() lanes.ActorHealth { return actorHealth }
 func (s *fakeOperatedRange) LaneActor(lane uuid.UUID) (lanes.LaneHealth, bool) {
 	return lanes.LaneHealth{
 		Link:    lanes.LinkHealth{Lane: lane, Name: "Lane 1", Link: lanes.LinkFaulty, Since: noon, Restarts: 3, LastError: "another lane's"},
-		Session: uuid.MustParse(theSession), Phase: lanes.Paused, Remaining: 90 * time.Second, Held: true, NotUsable: "its controller is faulty",
-		Restarts: actorHealth.Restarted[0], Unsaved: actorHealth.NotSaved[0],
+		Session: uuid.MustParse(theSession), Phase: lanes.Paused, Remaining: 90 * time.Second, Held: true,
+		NotUsable: "its controller is faulty",
+		Restarts:  actorHealth.Restarted[0], Unsaved: actorHealth.NotSaved[0],
 		Commands: []lanes.Commanded{{
 			At: noon, By: lanes.ByStaff, Who: "sam", Command: "pause", Result: "ceasefire", Took: 5 * time.Millisecond,
 			Session: uuid.MustParse(theSession), Trace: "4bf92f3577b34da6a3ce929d0e0e4736",
@@ -81,7 +82,8 @@ func TestTheActorsOfAllRanges(t *testing.T) {
 	require.Len(t, body["links"], lanes.MaxUnwell)
 	restarted := body["restarted"].([]any)[0].(map[string]any)
 	require.Equal(t, map[string]any{
-		"range_id": someRange, "lane_id": theLane, "name": "Lane 1", "restarts": 2.0, "last_at": "2026-05-01T12:00:00.250Z",
+		"range_id": someRange, "lane_id": theLane, "name": "Lane 1", "restarts": 2.0,
+		"last_at":   "2026-05-01T12:00:00.250Z",
 		"last_kind": "lane", "last_on": "landed",
 	}, restarted)
 	slow := body["slowest"].([]any)[0].(map[string]any)

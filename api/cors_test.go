@@ -42,7 +42,8 @@ func TestAPreflightOfAPOSInABrowser(t *testing.T) {
 		require.Equal(t, http.StatusNoContent, response.Code)
 		require.Empty(t, response.Body.String())
 		require.Equal(t, map[string]string{
-			"Allow-Origin": till, "Allow-Methods": method, "Allow-Headers": "content-type,idempotency-key,range-id,token",
+			"Allow-Origin": till, "Allow-Methods": method,
+			"Allow-Headers":         "content-type,idempotency-key,range-id,token",
 			"Allow-Private-Network": "true", "Max-Age": "600",
 		}, corsHeaders(response.Header()))
 		require.Contains(t, response.Header().Values("Vary"), "Origin, Access-Control-Request-Method, Access-Control-Request-Headers, Access-Control-Request-Private-Network")

@@ -43,7 +43,8 @@ func forEachOperation(t *testing.T, h http.Handler, do func(method, path string,
 func TestTheDocumentsAreValid(t *testing.T) {
 	h := newStartingAPI()
 	for path, version := range map[string]string{
-		prefix1 + "/openapi.json": release, prefix2 + "/openapi.json": release, prefix2 + "/products.openapi.json": release,
+		prefix1 + "/openapi.json": release, prefix2 + "/openapi.json": release,
+		prefix2 + "/products.openapi.json": release,
 	} {
 		doc := loadDocument(t, h, path)
 		require.NoError(t, doc.Validate(t.Context(), openapi3.EnableExamplesValidation()), path)

@@ -14,8 +14,10 @@ import (
 var posErrors = extended(refusals(map[int][]*lanes.Error{
 	404: {lanes.ErrLaneNotFound, lanes.ErrGroupNotFound, lanes.ErrSessionNotFound, lanes.ErrSessionEnded, lanes.ErrPurchaseNotFound, lanes.ErrEventNotFound},
 	409: {
-		lanes.ErrLaneOccupied, lanes.ErrLaneNotAccessible, lanes.ErrLaneNotUsable, lanes.ErrLaneNotClear, lanes.ErrDurationOutOfRange,
-		lanes.ErrNoTimeLeft, lanes.ErrNotRunning, lanes.ErrNotPaused, lanes.ErrCeasefire, lanes.ErrWebhookNotConfigured, lanes.ErrWebhookGone, lanes.ErrProductsNotConfigured,
+		lanes.ErrLaneOccupied, lanes.ErrLaneNotAccessible, lanes.ErrLaneNotUsable, lanes.ErrLaneNotClear,
+		lanes.ErrDurationOutOfRange,
+		lanes.ErrNoTimeLeft, lanes.ErrNotRunning, lanes.ErrNotPaused, lanes.ErrCeasefire, lanes.ErrWebhookNotConfigured,
+		lanes.ErrWebhookGone, lanes.ErrProductsNotConfigured,
 		lanes.ErrNotRedeliverable,
 	},
 	422: {lanes.ErrKeyReused},

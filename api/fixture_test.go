@@ -87,7 +87,9 @@ func (f *fakeRange) Session(context.Context, uuid.UUID) (*lanes.SessionView, err
 	return f.view(), f.err
 }
 
-func (f *fakeRange) Create(_ context.Context, lane uuid.UUID, command lanes.Create, _ *lanes.Key) (*lanes.SessionView, error) {
+func (f *fakeRange) Create(
+	_ context.Context, lane uuid.UUID, command lanes.Create, _ *lanes.Key,
+) (*lanes.SessionView, error) {
 	if f.gate != nil {
 		<-f.gate
 		return f.view(), nil
@@ -96,7 +98,9 @@ func (f *fakeRange) Create(_ context.Context, lane uuid.UUID, command lanes.Crea
 	return f.view(), f.err
 }
 
-func (f *fakeRange) On(ctx context.Context, session uuid.UUID, command lanes.Command, _ *lanes.Key) (*lanes.SessionView, error) {
+func (f *fakeRange) On(
+	ctx context.Context, session uuid.UUID, command lanes.Command, _ *lanes.Key,
+) (*lanes.SessionView, error) {
 	f.session, f.command, f.who = session, command, trace.Who(ctx)
 	view := f.view()
 	if set, ok := command.(lanes.SetDuration); ok {
@@ -132,7 +136,9 @@ func (f *fakeRange) RedeliverOne(context.Context, uint64, *lanes.KeyOf[lanes.Red
 	return f.err
 }
 
-func (f *fakeRange) Redeliver(context.Context, lanes.EventSelection, *lanes.KeyOf[lanes.Redelivery]) (lanes.Redelivery, error) {
+func (f *fakeRange) Redeliver(
+	context.Context, lanes.EventSelection, *lanes.KeyOf[lanes.Redelivery],
+) (lanes.Redelivery, error) {
 	return lanes.Redelivery{Events: 42}, f.err
 }
 
@@ -170,7 +176,9 @@ func (f *fakeRange) History(context.Context, uint64, int) ([]lanes.Ended, error)
 	}}, f.err
 }
 
-func (f *fakeRange) Simulate(_ context.Context, kind lanes.Kind, session uuid.UUID, items []lanes.Item) (lanes.Logged, error) {
+func (f *fakeRange) Simulate(
+	_ context.Context, kind lanes.Kind, session uuid.UUID, items []lanes.Item,
+) (lanes.Logged, error) {
 	f.kind, f.session, f.items = kind, session, items
 	event := lanes.Event{Kind: kind, Session: uuid.MustParse(theSession), Lane: uuid.MustParse(theLane), Items: items}
 	return lanes.Logged{Event: event, Simulated: true, Attempt: &lanes.Attempt{Status: f.status}}, f.err

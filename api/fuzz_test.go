@@ -29,7 +29,8 @@ func FuzzHeaders(f *testing.F) {
 	f.Fuzz(func(t *testing.T, rangeID, token, key, trace, contentType string) {
 		request := httptest.NewRequest("POST", prefix2+"/sessions", strings.NewReader(body))
 		for name, value := range map[string]string{
-			"range-id": rangeID, "token": token, "Idempotency-Key": key, "traceparent": trace, "Content-Type": contentType,
+			"range-id": rangeID, "token": token, "Idempotency-Key": key, "traceparent": trace,
+			"Content-Type": contentType,
 		} {
 			request.Header.Set(name, value)
 		}

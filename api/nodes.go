@@ -101,7 +101,8 @@ func (s Operations) drainNode(ctx context.Context, name string) (endpoint.Empty,
 	for _, n := range nodes {
 		if n.Name == name && n.Here {
 			s.Nodes.Drain()
-			request.Log(ctx).Info().Str("who", operatorOf(ctx)).Str("from", request.Of(ctx).Client).Msg("this node is drained by an operator")
+			request.Log(ctx).Info().Str("who", operatorOf(ctx)).Str("from", request.Of(ctx).Client).
+				Msg("this node is drained by an operator")
 			return endpoint.Empty{}, nil
 		}
 	}

@@ -162,7 +162,8 @@ func TestNamedOperationsTokens(t *testing.T) {
 	}
 	var reloadedBy string
 	s := Operations{
-		Tokens: operationsTokens("night"), Traffic: NewTraffic(prometheus.NewRegistry()), Metrics: prometheus.NewRegistry(), Log: zerolog.Nop(),
+		Tokens: operationsTokens("night"), Traffic: NewTraffic(prometheus.NewRegistry()),
+		Metrics: prometheus.NewRegistry(), Log: zerolog.Nop(),
 		Ready: func() error { return nil }, Limiters: NewLimiters(), KnownHost: func(string) bool { return true },
 		Reload: func(_ context.Context, who string, _ bool) (Reloaded, error) {
 			reloadedBy = who

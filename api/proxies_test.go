@@ -203,7 +203,8 @@ func TestTheControlScreenBehindAProxy(t *testing.T) {
 	require.Equal(t, 404, history(session.Name+"="+session.Value))
 	require.Equal(t, 401, history(strings.TrimPrefix(session.Name, "__Host-")+"="+session.Value), "another host could have set it")
 	for name, page := range map[string][]string{
-		"a browser": {"Sec-Fetch-Site", "cross-site", "Origin", "https://elsewhere.example"}, "an old browser": {"Origin", "https://elsewhere.example"},
+		"a browser":      {"Sec-Fetch-Site", "cross-site", "Origin", "https://elsewhere.example"},
+		"an old browser": {"Origin", "https://elsewhere.example"},
 	} {
 		response := sendThrough(t, proxy, "POST", "/control/sign-in", signIn, append(page, json...)...)
 		require.Equal(t, 403, response.status, name)

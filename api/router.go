@@ -79,8 +79,9 @@ type Screens struct {
 func New(s Settings) http.Handler {
 	traffic, pages := s.Traffic, newPages(s)
 	a := &endpoint.API{
-		Errors: posErrors, GuardCodes: []string{"unauthorized", "too_many_requests", "overloaded"}, WriteGuardCodes: []string{"forbidden"},
-		Timeout: timeout, Defect: logDefect,
+		Errors: posErrors, GuardCodes: []string{"unauthorized", "too_many_requests", "overloaded"},
+		WriteGuardCodes: []string{"forbidden"},
+		Timeout:         timeout, Defect: logDefect,
 		Admit:       limitConcurrency(s.Credentials, traffic.limited.WithLabelValues("process")),
 		ReservePage: pages.reserve,
 		Context:     request.Track(s.Log),
@@ -92,7 +93,8 @@ func New(s Settings) http.Handler {
 	s.Limiters.setFailures(s.Limits.FailuresPerMinute)
 	s.Screens.Attempts.SetFailures(s.Limits.FailuresPerMinute)
 	r := a.Router(
-		s.Proxies.IdentifyClient, request.AccessLog(traffic.sample), traffic.count, addDeprecation, allowOrigins(s.Origins), request.BoundBody,
+		s.Proxies.IdentifyClient, request.AccessLog(traffic.sample), traffic.count, addDeprecation,
+		allowOrigins(s.Origins), request.BoundBody,
 		boundTarget(a.Fail),
 	)
 
@@ -182,12 +184,14 @@ func (s Settings) mountScreens(r chi.Router, p *pages) {
 	})
 	addresses := shooterpage.NewAddresses(func() []byte { return s.Screens.Sessions.Key("pages of shooters") }, slices.Collect(maps.Keys(s.Screens.Staff)))
 	shooterpage.Mount(r, a, shooterpage.Settings{
-		Addresses: addresses, Range: s.Screens.Shooter, Router: s.Router, WrongAddresses: s.Limiters.shooterPages, Closing: s.Screens.Closing,
+		Addresses: addresses, Range: s.Screens.Shooter, Router: s.Router, WrongAddresses: s.Limiters.shooterPages,
+		Closing: s.Screens.Closing,
 		Streams: t.streams.WithLabelValues("shooter"),
 	})
 	control.Mount(r, a, control.Settings{
-		Staff: s.Screens.Staff, Sessions: s.Screens.Sessions, Attempts: s.Screens.Attempts, Router: s.Router, ShooterPath: addresses.Path,
-		Range: s.Screens.Control, Closing: s.Screens.Closing, Streams: t.streams.WithLabelValues("control"),
+		Staff: s.Screens.Staff, Sessions: s.Screens.Sessions, Attempts: s.Screens.Attempts, Router: s.Router,
+		ShooterPath: addresses.Path,
+		Range:       s.Screens.Control, Closing: s.Screens.Closing, Streams: t.streams.WithLabelValues("control"),
 		Turn: p.turn, Refused: t.limited.WithLabelValues("pages"),
 	})
 	lanescreen.Mount(r, a, lanescreen.Settings{

@@ -17,7 +17,8 @@ import (
 // TestThePageOfTheActorsContainsNoData.
 var public = []string{
 	"/livez", "/readyz", "/metrics",
-	"/docs/*", "/docs/lane-link.schema.json", "/api/v1/pos/openapi.json", "/api/v2/pos/openapi.json", "/api/v2/pos/openapi-3.0.json", "/api/v2/pos/products.openapi.json",
+	"/docs/*", "/docs/lane-link.schema.json", "/api/v1/pos/openapi.json", "/api/v2/pos/openapi.json",
+	"/api/v2/pos/openapi-3.0.json", "/api/v2/pos/products.openapi.json",
 	"/api/v1/swagger", "/api/v2/swagger",
 	"/", "/start/assets/*", "/my/assets/*",
 	"/control/", "/control/ranges/", "/control/{range_id:[0-9a-fA-F-]{36}}", "/control/sign-in/{range_id:[0-9a-fA-F-]{36}}/ceasefire/", "/pprof/profile", "/pprof/profile?seconds=1", "{profile}", "heap", "/control/assets/*", "/lane/assets/*", "/board/assets/*", "/screens/*", "/assets/*",
@@ -62,7 +63,8 @@ func TestEveryRouteRequiresItsCredential(t *testing.T) {
 				require.Equal(t, http.StatusUnauthorized, sendBody(h, method, path, wrong).Code)
 				return
 			}
-			if isPublic(route) && method == http.MethodPut { // a ceasefire, of the browsers in which staff have signed in
+			// A ceasefire, of the browsers in which staff have signed in.
+			if isPublic(route) && method == http.MethodPut {
 				require.Equal(t, http.StatusUnauthorized, sendBody(h, method, path, `{"scope":"range"}`).Code)
 				return
 			}
@@ -158,7 +160,11 @@ func TestTheSimulationIsOnThePlaygroundOnly(t *testing.T) {
 	production.Playground = false
 	h := New(production)
 	for _, request := range [][2]string{
-		{"POST", "/simulate/help"}, {"POST", "/simulate/advance"}, {"GET", "/simulate/products"}, {"GET", "/simulate/help"}, {"GET", "/simulate"},
+		{"POST", "/simulate/help"},
+		{"POST", "/simulate/advance"},
+		{"GET", "/simulate/products"},
+		{"GET", "/simulate/help"},
+		{"GET", "/simulate"},
 	} {
 		method, path := request[0], prefix2+request[1]
 		require.Equal(t, http.StatusUnauthorized, send(h, method, path).Code)

@@ -95,7 +95,8 @@ func TestAdvancingAClock(t *testing.T) {
 	s := &fakeRange{}
 	h := newAPI(s)
 	for minutes, jump := range map[string]time.Duration{
-		"1": time.Minute, "0.25": 15 * time.Second, "12.5": 12*time.Minute + 30*time.Second, "1e-300": 1, "1000000": 1_000_000 * time.Minute,
+		"1": time.Minute, "0.25": 15 * time.Second, "12.5": 12*time.Minute + 30*time.Second, "1e-300": 1,
+		"1000000": 1_000_000 * time.Minute,
 	} {
 		response := sendAuthorized(h, "POST", prefix2+"/simulate/advance", `{"session_id":"`+theSession+`","minutes":`+minutes+`}`)
 		require.Equal(t, 204, response.Code, response.Body)

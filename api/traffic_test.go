@@ -84,7 +84,8 @@ func TestStreamsAreCountedSeparately(t *testing.T) {
 			return slices.Equal(metricLines(registry, "rangegate_screen_streams"), []string{
 				fmt.Sprintf(`rangegate_screen_streams{screen="board"} %d`, board),
 				fmt.Sprintf(`rangegate_screen_streams{screen="control"} %d`, control),
-				fmt.Sprintf(`rangegate_screen_streams{screen="lane"} %d`, lane), `rangegate_screen_streams{screen="shooter"} 0`,
+				fmt.Sprintf(`rangegate_screen_streams{screen="lane"} %d`, lane),
+				`rangegate_screen_streams{screen="shooter"} 0`,
 			})
 		}, 10*time.Second, time.Millisecond)
 	}
@@ -133,7 +134,9 @@ func (*quietRange) LaneStatus(lane uuid.UUID) (lanes.LaneStatus, bool) {
 	return lanes.LaneStatus{Place: lanes.Place{ID: lane}}, true
 }
 
-func (q *quietRange) LaneChange(lane uuid.UUID) (status lanes.LaneStatus, version uint64, wake <-chan struct{}, found bool) {
+func (q *quietRange) LaneChange(
+	lane uuid.UUID,
+) (status lanes.LaneStatus, version uint64, wake <-chan struct{}, found bool) {
 	status, found = q.LaneStatus(lane)
 	return status, 1, nil, found
 }

@@ -42,7 +42,8 @@ func (c *Client) validProducts(t Type, elements []json.RawMessage) []Product {
 		}
 		if len(found.problems) > 0 {
 			if leftOut++; leftOut <= maxLogged {
-				c.logProduct(t, i, found).Strs("problems", found.problems).Msg("a product of the integrator is left out")
+				c.logProduct(t, i, found).Strs("problems", found.problems).
+					Msg("a product of the integrator is left out")
 			}
 			continue
 		}
@@ -50,13 +51,15 @@ func (c *Client) validProducts(t Type, elements []json.RawMessage) []Product {
 			found.product.PictureURL, found.noPicture = "", "picture_url must be an https URL in production"
 		}
 		if found.noPicture != "" {
-			c.logProduct(t, i, found).Str("problem", found.noPicture).Msg("a product of the integrator is shown without its picture")
+			c.logProduct(t, i, found).Str("problem", found.noPicture).
+				Msg("a product of the integrator is shown without its picture")
 		}
 		seen[found.product.ID] = true
 		products = append(products, found.product)
 	}
 	if leftOut > maxLogged {
-		c.settings.Log.Warn().Str("type", string(t)).Int("more", leftOut-maxLogged).Msg("more products of the integrator are left out")
+		c.settings.Log.Warn().Str("type", string(t)).Int("more", leftOut-maxLogged).
+			Msg("more products of the integrator are left out")
 	}
 	return products
 }

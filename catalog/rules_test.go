@@ -120,8 +120,9 @@ func TestThePriceIsANumberWithinBounds(t *testing.T) {
 		"0.0000001": "", "1.0000000": "", "1000000000000000000": badPrice, "1e18": badPrice, "1e999999999": badPrice,
 		"1e99999999999999999999": badPrice, "0e999999999": badPrice, "1e-999999999": "", "-1e999999999": badPrice,
 		"0." + strings.Repeat("0", 1000): longPrice, strings.Repeat("9", 100_000): longPrice,
-		"-0.01": "price must not be negative", `"12.50"`: "price must be a number", "[]": "price must be a number", "false": "price must be a number",
-		"null": "price is missing",
+		"-0.01": "price must not be negative", `"12.50"`: "price must be a number", "[]": "price must be a number",
+		"false": "price must be a number",
+		"null":  "price is missing",
 	} {
 		problems := problemsOf(t, Ammo, with(aBox, change{"price": raw(written)}))
 		if want == "" {
@@ -191,8 +192,9 @@ func TestAPictureIsShownOrDroppedButNeverCostsTheProduct(t *testing.T) {
 
 func TestProductionShowsNoPictureWithoutTLS(t *testing.T) {
 	for sent, want := range map[string]string{
-		"https://pos.example/a.jpg": "https://pos.example/a.jpg", "HTTPS://pos.example/a.jpg": "HTTPS://pos.example/a.jpg",
-		"http://pos.example/a.jpg": "", "HTTP://pos.example/a.jpg": "", "": "",
+		"https://pos.example/a.jpg": "https://pos.example/a.jpg",
+		"HTTPS://pos.example/a.jpg": "HTTPS://pos.example/a.jpg",
+		"http://pos.example/a.jpg":  "", "HTTP://pos.example/a.jpg": "", "": "",
 	} {
 		elements, err := split([]byte("[" + with(aBox, change{"picture_url": sent}) + "]"))
 		require.NoError(t, err)

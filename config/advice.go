@@ -91,7 +91,8 @@ func (c Config) Exposures() (all []Exposure) {
 			}
 			all = append(all, Exposure{
 				string(p.key("secrets")),
-				"has no secret: the integrator cannot tell the gateway's events from forged ones", "agree on one with the integrator",
+				"has no secret: the integrator cannot tell the gateway's events from forged ones",
+				"agree on one with the integrator",
 			})
 		}
 	}

@@ -50,8 +50,10 @@ func TestExposuresOfProduction(t *testing.T) {
 	assert.Equal(t, []string{"http.address"}, exposed(cfg))
 
 	for address, open := range map[string]bool{
-		"127.0.0.1:8080": false, "127.9.9.9:8080": false, "[::1]:8080": false, "localhost:8080": false, "[::ffff:127.0.0.1]:1": false,
-		"10.0.0.2:8080": true, "192.168.1.1:80": true, "[fe80::1]:80": true, "[fd00::1]:80": true, ":8080": true, "0.0.0.0:8080": true, "range.lan:80": true,
+		"127.0.0.1:8080": false, "127.9.9.9:8080": false, "[::1]:8080": false, "localhost:8080": false,
+		"[::ffff:127.0.0.1]:1": false,
+		"10.0.0.2:8080":        true, "192.168.1.1:80": true, "[fe80::1]:80": true, "[fd00::1]:80": true, ":8080": true,
+		"0.0.0.0:8080": true, "range.lan:80": true,
 	} {
 		cfg.HTTP, cfg.Operations = HTTP{Address: address}, Operations{Address: address}
 		want := []string(nil)

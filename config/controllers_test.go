@@ -16,7 +16,8 @@ const (
 // production is the demo range in production, where the controller of its first lane dials.
 func production(t *testing.T, section, lane string, edits ...string) string {
 	return section + edited(t, append([]string{
-		"environment: playground\n", "", "Lane 1,", lane, "Lane 2,", "Lane 2, link: {driver: websocket, address: 'ws://h/2'},",
+		"environment: playground\n", "", "Lane 1,", lane, "Lane 2,",
+		"Lane 2, link: {driver: websocket, address: 'ws://h/2'},",
 		"name: Demo range", "name: Demo range\n    insecure_links: true",
 	}, edits...)...)
 }

@@ -60,7 +60,8 @@ func TestAddedChangedRemovedAndReorderedLanes(t *testing.T) {
 	renamed.Name, rekeyed.Link.Key, added.ID = "Lane one", "another key", uuid.Max
 	after.Ranges[0].Lanes = []Lane{rekeyed, renamed, added}
 	require.Equal(t, []RangeDifference{{
-		ID: before.Ranges[0].ID, Added: []uuid.UUID{uuid.Max}, Changed: []uuid.UUID{rekeyed.ID, renamed.ID}, Removed: []uuid.UUID{lanes[2].ID},
+		ID: before.Ranges[0].ID, Added: []uuid.UUID{uuid.Max}, Changed: []uuid.UUID{rekeyed.ID, renamed.ID},
+		Removed:   []uuid.UUID{lanes[2].ID},
 		Reordered: true, Reconnect: []uuid.UUID{rekeyed.ID},
 	}}, Compare(before, after).Changed)
 }
@@ -91,9 +92,12 @@ func TestTheDigestIsOfTheRangesAlone(t *testing.T) {
 	same.Nodes, same.HTTP.Address, same.Log.Level = &Nodes{Name: "another"}, "127.0.0.1:1", Debug
 	require.Equal(t, before.RangesDigest(), same.RangesDigest())
 	for name, change := range map[string]func(*Range){
-		"a name": func(r *Range) { r.Name += "x" }, "a token": func(r *Range) { r.Tokens = []RangeToken{{Token: "another"}} },
-		"no webhook": func(r *Range) { r.Webhook = nil }, "a secret": func(r *Range) { r.Webhook.Secrets = []Secret{"another"} },
-		"a lane's key": func(r *Range) { r.Lanes[0].Link.Key = "another" }, "a lane less": func(r *Range) { r.Lanes = r.Lanes[1:] },
+		"a name":       func(r *Range) { r.Name += "x" },
+		"a token":      func(r *Range) { r.Tokens = []RangeToken{{Token: "another"}} },
+		"no webhook":   func(r *Range) { r.Webhook = nil },
+		"a secret":     func(r *Range) { r.Webhook.Secrets = []Secret{"another"} },
+		"a lane's key": func(r *Range) { r.Lanes[0].Link.Key = "another" },
+		"a lane less":  func(r *Range) { r.Lanes = r.Lanes[1:] },
 	} {
 		_, after := twoRanges(t)
 		change(&after.Ranges[0])

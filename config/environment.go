@@ -19,7 +19,9 @@ func (c *Config) override(environ []string, files *secretFiles, found *faults) {
 		name, _, _ := strings.Cut(entry, "=")
 		return name
 	}
-	ours := slices.DeleteFunc(slices.Clone(environ), func(entry string) bool { return !strings.HasPrefix(entry, prefix) })
+	ours := slices.DeleteFunc(slices.Clone(environ), func(entry string) bool {
+		return !strings.HasPrefix(entry, prefix)
+	})
 	// Short names come first: TOKENS_2 precedes TOKENS_10, so a list grows in order.
 	slices.SortStableFunc(ours, func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(name(a)), len(name(b))), cmp.Compare(name(a), name(b)))

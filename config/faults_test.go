@@ -187,7 +187,8 @@ func TestFaultsAgainstTheRules(t *testing.T) {
 		{"a queue of nothing", edited(t, name, inRange+"webhook: {url: 'http://h', queue: 0}"), "ranges[0].webhook.queue: must be more than 0 (line 6)"},
 		{"retries for less than a minute", edited(t, name, inRange+"webhook: {url: 'http://h', retry: {for: 59s}}"), "ranges[0].webhook.retry.for: wants 1m or more"},
 		{
-			"retries for longer than events are kept", edited(t, name, inRange+"webhook: {url: 'http://h', retry: {for: 721h}}"),
+			"retries for longer than events are kept",
+			edited(t, name, inRange+"webhook: {url: 'http://h', retry: {for: 721h}}"),
 			"ranges[0].webhook.retry.for: wants no more than store.retention.events, 720h0m0s: what is not in the event log cannot be sent again",
 		},
 		{"staff twice", edited(t, name, inRange+"staff: [{name: sam, pin_hash: "+pin+"}, {name: 'sam ', pin_hash: "+pin+"}]"), "ranges[0].staff[1].name: already the name of ranges[0].staff[0]"},

@@ -27,9 +27,11 @@ const pinInFile = "$argon2id$v=19$m=65536,t=2,p=2$c29tZSBzYWx0$c29tZSBoYXNoIG9mI
 // Whatever a Secret is can come from a file: the configuration then is that which has the secrets in it.
 func TestEverySecretCanComeFromAFile(t *testing.T) {
 	dir := secretsIn(t, map[string]string{
-		"operator": "op\n", "redis": "rediss://u:p@cache/2", "pin": pinInFile + "\r\n", "screen": "the-key-of-a-screen\n", "link": "sesame\n",
-		"tokens": "\n22222222-2222-4222-8222-22222222222a\n22222222-2222-4222-8222-22222222222b\n", "whsec": PlaygroundSecret + "\n",
-		"token": "22222222-2222-4222-8222-22222222222c",
+		"operator": "op\n", "redis": "rediss://u:p@cache/2", "pin": pinInFile + "\r\n",
+		"screen": "the-key-of-a-screen\n", "link": "sesame\n",
+		"tokens": "\n22222222-2222-4222-8222-22222222222a\n22222222-2222-4222-8222-22222222222b\n",
+		"whsec":  PlaygroundSecret + "\n",
+		"token":  "22222222-2222-4222-8222-22222222222c",
 	})
 	configuration := func(operator, redis, tokens, token, whsec, pin, screen, link string) string {
 		return edited(t,
@@ -40,7 +42,8 @@ func TestEverySecretCanComeFromAFile(t *testing.T) {
 	}
 	file := func(key, name string) string { return fmt.Sprintf("%s_file: %q", key, filepath.Join(dir, name)) }
 	written, err := Parse([]byte(configuration("token: op", "redis: 'rediss://u:p@cache/2'",
-		"tokens: [22222222-2222-4222-8222-22222222222a, 22222222-2222-4222-8222-22222222222b]", "token: 22222222-2222-4222-8222-22222222222c",
+		"tokens: [22222222-2222-4222-8222-22222222222a, 22222222-2222-4222-8222-22222222222b]",
+		"token: 22222222-2222-4222-8222-22222222222c",
 		"secrets: ["+PlaygroundSecret+"]", "pin_hash: '"+pinInFile+"'", "screen_key: the-key-of-a-screen", "key: sesame")), nil)
 	require.NoError(t, err)
 	read, err := Parse([]byte(configuration(file("token", "operator"), file("redis", "redis"), file("tokens", "tokens"), file("token", "token"),
@@ -70,13 +73,15 @@ func TestAVariableNamesTheFileOfASecret(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, Secret("op"), cfg.Operations.Token, "the environment counts more than the file")
 	assert.Equal(t, []RangeToken{
-		{"22222222-2222-4222-8222-22222222222a", "", ScopeSell}, {"22222222-2222-4222-8222-222222222222", "", ScopeSell},
+		{"22222222-2222-4222-8222-22222222222a", "", ScopeSell},
+		{"22222222-2222-4222-8222-222222222222", "", ScopeSell},
 	}, cfg.Ranges[0].Tokens)
 	assert.Equal(t, Secret("sesame"), cfg.Ranges[0].Lanes[1].Link.Key)
 
 	_, err = Parse([]byte(smallest), []string{
 		"RANGEGATE_OPERATIONS_TOKEN=op", "RANGEGATE_OPERATIONS_TOKEN_FILE=" + dir + "/operator",
-		"RANGEGATE_RANGES_0_TOKENS_0=22222222-2222-4222-8222-22222222222a", "RANGEGATE_RANGES_0_TOKENS_FILE=" + dir + "/tokens",
+		"RANGEGATE_RANGES_0_TOKENS_0=22222222-2222-4222-8222-22222222222a",
+		"RANGEGATE_RANGES_0_TOKENS_FILE=" + dir + "/tokens",
 		"RANGEGATE_RANGES_0_STAFF_3_PIN_HASH_FILE=" + dir + "/operator",
 		"RANGEGATE_RANGES_0_NAME_FILE=" + dir + "/operator",
 		"RANGEGATE_STORE_REDS_FILE=" + dir + "/operator",

@@ -54,8 +54,10 @@ func TestUnfoldedAliasesAreBounded(t *testing.T) {
 
 // pieces are fragments of configurations. The test joins them at random.
 var pieces = []string{
-	"environment", "http", "address", "ranges", "lanes", "tokens", "token", "token_file", "secrets_file", "webhook", "secrets", "id", "name", "link", "accessible", "store", "retention", "cap",
-	"playground", "127.0.0.1:0", "11111111-1111-4111-8111-111111111111", "true", "10s", "5", ".nan", "~", "''", "\"", "*a", "&a ", "!!str ", "<<",
+	"environment", "http", "address", "ranges", "lanes", "tokens", "token", "token_file", "secrets_file", "webhook",
+	"secrets", "id", "name", "link", "accessible", "store", "retention", "cap",
+	"playground", "127.0.0.1:0", "11111111-1111-4111-8111-111111111111", "true", "10s", "5", ".nan", "~", "''", "\"",
+	"*a", "&a ", "!!str ", "<<",
 	": ", ":\n  ", ":\n    ", "\n", "\n  ", "\n    ", "\n  - ", "\n    - ", ", ", "{", "}", "[", "]", "? ", "|\n", "#", "---\n", "\t", "\xff",
 }
 

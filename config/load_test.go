@@ -218,7 +218,8 @@ func TestTheWebhooksOfARange(t *testing.T) {
 // The kinds that a webhook can ask for are those that there are, but for purchases.
 func TestEventKindsAreThoseOfLanes(t *testing.T) {
 	assert.ElementsMatch(t, EventKinds, []string{
-		string(lanes.Help), string(lanes.CarrierHit), string(lanes.SessionCreated), string(lanes.SessionStarted), string(lanes.SessionPaused),
+		string(lanes.Help), string(lanes.CarrierHit), string(lanes.SessionCreated), string(lanes.SessionStarted),
+		string(lanes.SessionPaused),
 		string(lanes.SessionResumed), string(lanes.SessionStopped), string(lanes.SessionModified),
 	})
 }

@@ -49,15 +49,19 @@ func TestNoFaultAndNoOutputShowsASecret(t *testing.T) {
 	assert.NotContains(t, fmt.Sprintf("%v %+v %#v", cfg, cfg, cfg), planted)
 
 	values := []string{
-		planted, "planted-1", "'*planted'", "*planted", "&planted", "!planted x", "{planted-1: x}", "[planted]", "{a: [planted]}", "planted: x",
+		planted, "planted-1", "'*planted'", "*planted", "&planted", "!planted x", "{planted-1: x}", "[planted]",
+		"{a: [planted]}", "planted: x",
 		"{token:planted}", "'redis://:planted@'", "'redis://planted:%zz@h'", "'redis://h?planted=planted'", "'redis://h?sentinel_password=planted'", "'redis://h?addr=u:planted@h:1'", "'http://u:planted@h:99999/'", "whsec_planted?", "sha256:planted", `"planted\q"`, "|planted",
 	}
 	places := []string{
-		"operations: {token: %s}", "operations: {tokens: [{token: %s}]}", "operations:\n  token: %s", "operations: %s", "store: {redis: %s}", "store:\n  redis: %s",
+		"operations: {token: %s}", "operations: {tokens: [{token: %s}]}", "operations:\n  token: %s", "operations: %s",
+		"store: {redis: %s}", "store:\n  redis: %s",
 		"ranges: [{token: %s}]", "ranges: [{tokens: [%s]}]", "ranges: [{tokens: %s}]", "ranges: [{id: %s}]",
-		"ranges: [{webhook: {secrets: [%s]}}]", "ranges: [{webhook: {url: %s}, products: {url: %s}}]", "ranges: [{staff: [{pin_hash: %s}]}]", "ranges: [{board: {key: %s, names: %s}}]",
+		"ranges: [{webhook: {secrets: [%s]}}]", "ranges: [{webhook: {url: %s}, products: {url: %s}}]",
+		"ranges: [{staff: [{pin_hash: %s}]}]", "ranges: [{board: {key: %s, names: %s}}]",
 		"ranges: [{lanes: [{screen_key: %s, bay: %s, link: {key: %s, driver: %s, address: %s}}]}]",
-		"environment: %s", "http: {address: %s, tls: %s}", "ranges: [{link_grace: %s, purchasing: %s, on_link_loss: %s}]",
+		"environment: %s", "http: {address: %s, tls: %s}",
+		"ranges: [{link_grace: %s, purchasing: %s, on_link_loss: %s}]",
 	}
 	for _, place := range places {
 		for _, value := range values {

@@ -162,7 +162,9 @@ func (in *inspection) controllers(c *Config) {
 	in.require("controllers.admit", dialled.Admit <= MaxAdmit, fmt.Sprintf("at most %d new links a second", MaxAdmit))
 	in.require("controllers.address", !sameListener(c.HTTP.Address, dialled.Address), "the same as http.address")
 	in.require("controllers.address", !sameListener(c.Operations.Address, dialled.Address), "the same as operations.address")
-	strict := slices.ContainsFunc(c.Ranges, func(r Range) bool { return !r.InsecureLinks && slices.ContainsFunc(r.Lanes, Lane.Incoming) })
+	strict := slices.ContainsFunc(c.Ranges, func(r Range) bool {
+		return !r.InsecureLinks && slices.ContainsFunc(r.Lanes, Lane.Incoming)
+	})
 	in.require("controllers.tls", !in.production || dialled.encrypted() || !strict,
 		"missing; wants certificate and key in production, controllers.behind_proxy: true where a proxy in front has TLS, or "+
 			"insecure_links: true in every range whose controllers dial")
@@ -226,8 +228,9 @@ var redisOptions = map[string]string{
 	"master_name":       "as the name that the Sentinels know the master by",
 	"sentinel_username": "", "sentinel_password": "", "client_name": "",
 	"wait_replicas": "as a number from 1 to " + strconv.Itoa(maxReplicas),
-	"dial_timeout":  wantsTimeout, "read_timeout": wantsTimeout, "write_timeout": wantsTimeout, "pool_timeout": wantsTimeout,
-	"skip_verify": "as true or false, and rediss://",
+	"dial_timeout":  wantsTimeout, "read_timeout": wantsTimeout, "write_timeout": wantsTimeout,
+	"pool_timeout": wantsTimeout,
+	"skip_verify":  "as true or false, and rediss://",
 }
 
 // redisProblem checks the url of one server, of a cluster's nodes (addr), or of the Sentinels of a master

@@ -24,8 +24,10 @@ func TestPlainHTTPThatOtherMachinesReachIsRefusedInProduction(t *testing.T) {
 		"10.0.0.1:80": private, "172.16.0.1:80": private, "192.168.1.1:80": private, "'[fd00::1]:80'": private,
 		"169.254.0.1:80": private, "'[fe80::1%eth0]:80'": private, "'[::ffff:10.0.0.1]:80'": private,
 
-		"':80'": public, "0.0.0.0:80": public, "'[::]:80'": public, "'[::ffff:0.0.0.0]:80'": public, "203.0.113.1:80": public, "172.32.0.1:80": public,
-		"100.64.0.1:80": public, "'[2001:db8::1]:80'": public, "'[::ffff:203.0.113.1]:80'": public, "range.example:80": public,
+		"':80'": public, "0.0.0.0:80": public, "'[::]:80'": public, "'[::ffff:0.0.0.0]:80'": public,
+		"203.0.113.1:80": public, "172.32.0.1:80": public,
+		"100.64.0.1:80": public, "'[2001:db8::1]:80'": public, "'[::ffff:203.0.113.1]:80'": public,
+		"range.example:80": public,
 	} {
 		api, operations := "http: {address: "+address, "operations: {address: "+address
 		_, err := Parse([]byte(serving(t, api+"}")), nil)

@@ -41,7 +41,8 @@ func (cmd Buy) decide(now Instant, c *Change) error {
 
 func (cmd Buy) purchase(s Session, now Instant) *Purchase {
 	return &Purchase{
-		ID: cmd.Purchase, Session: s.ID, Items: cmd.Items, Phase: Pending, At: s.ago(cmd.Age, now), Earlier: s.Purchase.earlierIDs(),
+		ID: cmd.Purchase, Session: s.ID, Items: cmd.Items, Phase: Pending, At: s.ago(cmd.Age, now),
+		Earlier:      s.Purchase.earlierIDs(),
 		RequestTrace: cmd.Trace,
 	}
 }
@@ -142,7 +143,9 @@ func (cmd Settle) decide(now Instant, c *Change) error {
 		c.settle(s, cmd, now)
 		return nil
 	}
-	i := slices.IndexFunc(c.Lane.Open, func(p *Purchase) bool { return p.Session == cmd.Session && p.ID == cmd.Purchase })
+	i := slices.IndexFunc(c.Lane.Open, func(p *Purchase) bool {
+		return p.Session == cmd.Session && p.ID == cmd.Purchase
+	})
 	if i < 0 {
 		return ErrPurchaseNotFound
 	}

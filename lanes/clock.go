@@ -175,7 +175,8 @@ func (c *Change) end(s Session, at Instant, reason EndReason) {
 	ended.Session = s
 	c.Ended = &ended
 	c.Lane.Session, c.Lane.Help = nil, nil
-	if reason == Expired || reason == Simulated { // nobody has asked for the end, so that the customer may still be there
+	// Nobody has asked for the end, so that the customer may still be there.
+	if reason == Expired || reason == Simulated {
 		c.Lane.Uncleared = &Uncleared{Session: s.ID, Since: at}
 	}
 	c.Answer = ended.View()

@@ -13,8 +13,10 @@ import (
 // Every field of a lane counts when two values of it are compared: one that is forgotten would never be shown.
 func TestLanesAreEqualInEveryField(t *testing.T) {
 	whole := reflect.ValueOf(lanes.Lane{
-		ID: uuid.New(), Session: &lanes.Session{}, Held: true, Log: lanes.Log{ID: "log", Seq: 1}, Fault: "jammed", Released: &lanes.Instant{},
-		Sale: lanes.OffSale, Help: &lanes.HelpCall{}, Stray: &firstAttemptAt, Uncleared: &lanes.Uncleared{}, Open: []*lanes.Purchase{{}},
+		ID: uuid.New(), Session: &lanes.Session{}, Held: true, Log: lanes.Log{ID: "log", Seq: 1}, Fault: "jammed",
+		Released: &lanes.Instant{},
+		Sale:     lanes.OffSale, Help: &lanes.HelpCall{}, Stray: &firstAttemptAt, Uncleared: &lanes.Uncleared{},
+		Open:       []*lanes.Purchase{{}},
 		Accessible: true, Usable: true, Purchasing: true, Reserved: true, ClearAfter: 1, ClearFirst: true,
 	})
 	require.True(t, whole.Interface().(lanes.Lane).Equal(whole.Interface().(lanes.Lane)))

@@ -56,7 +56,8 @@ func takeOver(t *rapid.T, first, second machine) (excess time.Duration) {
 	}
 	last := first.read(checkpointAt)
 	session := &lanes.Session{
-		ID: uuid.New(), Sold: 2 * time.Hour, Phase: lanes.Running, Left: 2 * time.Hour, Since: first.read(began).At, Created: first.read(began).At,
+		ID: uuid.New(), Sold: 2 * time.Hour, Phase: lanes.Running, Left: 2 * time.Hour, Since: first.read(began).At,
+		Created: first.read(began).At,
 	}
 	record, err := json.Marshal(last)
 	require.NoError(t, err)

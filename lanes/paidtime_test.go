@@ -25,7 +25,8 @@ func TestPaidTimeIsKept(t *testing.T) {
 				m.decide(t, lanes.Create{
 					Session: uuid.UUID(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "session")), Customer: "Jo",
 					Minutes: rapid.IntRange(-1, 500).Draw(t, "minutes"), AutoStart: rapid.Bool().Draw(t, "auto-start"),
-					Purchasing: rapid.IntRange(0, 4).Draw(t, "purchasing") > 0, ByStaff: rapid.Bool().Draw(t, "by staff"),
+					Purchasing: rapid.IntRange(0, 4).Draw(t, "purchasing") > 0,
+					ByStaff:    rapid.Bool().Draw(t, "by staff"),
 				})
 			},
 			"enter": func(t *rapid.T) {
@@ -93,7 +94,8 @@ func newModel() *model {
 	}
 	return &model{
 		now:  lanes.Instant{Wall: time.Date(2026, 5, 1, 10, 0, 0, 0, time.UTC), Mono: 100 * time.Hour},
-		lane: lane(), spare: lane(), ended: map[uuid.UUID]int{}, facts: map[uuid.UUID][]lanes.Kind{}, events: map[uuid.UUID]bool{},
+		lane: lane(), spare: lane(), ended: map[uuid.UUID]int{}, facts: map[uuid.UUID][]lanes.Kind{},
+		events:    map[uuid.UUID]bool{},
 		purchases: newPurchaseModel(),
 	}
 }

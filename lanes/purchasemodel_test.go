@@ -55,7 +55,8 @@ func (m *purchaseModel) sessionOf(purchase uuid.UUID) uuid.UUID {
 func (m *purchaseModel) items(t *rapid.T) (items []lanes.Item) {
 	for range rapid.IntRange(0, 3).Draw(t, "items") {
 		items = append(items, lanes.Item{
-			ID: rapid.SampledFrom([]string{"time", "targets", "time", ""}).Draw(t, "product"), Qty: rapid.IntRange(-1, 300).Draw(t, "qty"),
+			ID:  rapid.SampledFrom([]string{"time", "targets", "time", ""}).Draw(t, "product"),
+			Qty: rapid.IntRange(-1, 300).Draw(t, "qty"),
 		})
 	}
 	return items
@@ -72,7 +73,12 @@ func (m *model) purchaseActions() map[string]func(*rapid.T) {
 		return uuid.UUID(rapid.SliceOfN(rapid.ByteRange(1, 254), 16, 16).Draw(t, "purchase"))
 	}
 	outcomes := rapid.SampledFrom([]lanes.Attempt{
-		{Status: 200}, {Status: 200}, {Status: 402, Error: lanes.Refused}, {Error: lanes.TimedOut}, {Error: lanes.Interrupted}, {Error: lanes.Unreachable},
+		{Status: 200},
+		{Status: 200},
+		{Status: 402, Error: lanes.Refused},
+		{Error: lanes.TimedOut},
+		{Error: lanes.Interrupted},
+		{Error: lanes.Unreachable},
 	})
 	return map[string]func(*rapid.T){
 		"buy": func(t *rapid.T) {

@@ -32,7 +32,8 @@ func (cmd Reopen) decide(now Instant, c *Change) error {
 	was := cmd.Ended.Session
 	begun := was.Began != nil
 	create := Create{
-		Session: ReopenedAs(was.ID), Group: was.Group, Customer: was.Customer, Minutes: int((was.Left + time.Minute - 1) / time.Minute),
+		Session: ReopenedAs(was.ID), Group: was.Group, Customer: was.Customer,
+		Minutes:    int((was.Left + time.Minute - 1) / time.Minute),
 		Purchasing: was.Purchasing, AutoStart: begun, ByStaff: true, Correlation: was.Correlation,
 	}
 	if err := create.decide(now, c); err != nil {

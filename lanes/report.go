@@ -129,7 +129,8 @@ func (r Report) late(now Instant, c *Change) error {
 	name := []byte(r.Log.ID + "/")
 	name = binary.BigEndian.AppendUint64(name, r.Log.Seq)
 	c.Events = append(c.Events, Event{
-		ID: uuid.NewSHA1(r.Session, name), Kind: kind, Session: r.Session, Lane: c.Lane.ID, At: now.Add(-max(0, r.Age)).Wall,
+		ID: uuid.NewSHA1(r.Session, name), Kind: kind, Session: r.Session, Lane: c.Lane.ID,
+		At:          now.Add(-max(0, r.Age)).Wall,
 		Correlation: r.Correlation,
 	})
 	return nil

@@ -20,7 +20,10 @@ func failedEvent(status int) lanes.Logged {
 }
 
 // tryUntilEnd lets every attempt of the event fail, each as soon as it is due, and returns when they were.
-func tryUntilEnd(t require.TestingT, policy lanes.RetryPolicy, event lanes.Logged, took func() (attempt, asked time.Duration, jitter float64)) (made []time.Time, end lanes.Logged) {
+func tryUntilEnd(
+	t require.TestingT, policy lanes.RetryPolicy, event lanes.Logged,
+	took func() (attempt, asked time.Duration, jitter float64),
+) (made []time.Time, end lanes.Logged) {
 	for {
 		made = append(made, event.Attempt.At)
 		attempt, asked, jitter := took()

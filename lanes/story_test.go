@@ -115,7 +115,8 @@ func (s *story) command(t *testing.T, d *datadriven.TestData, lane lanes.Lane) (
 		s.last = sessionID(s.sold)
 		return lanes.Create{
 			Session: s.last, Customer: "Jo Smith", Minutes: number("minutes"),
-			Purchasing: !d.HasArg("without-purchasing"), AutoStart: d.HasArg("auto-start"), ByStaff: d.HasArg("by-staff"),
+			Purchasing: !d.HasArg("without-purchasing"), AutoStart: d.HasArg("auto-start"),
+			ByStaff: d.HasArg("by-staff"),
 		}, nil
 	case "enter":
 		return lanes.Enter{Session: session, Age: s.duration(t, d, "ago")}, nil

@@ -51,7 +51,9 @@ func issuer(d *datadriven.TestData) lanes.By {
 }
 
 // describeRecord describes the record of a step that staff took.
-func describeRecord(now lanes.Instant, d *datadriven.TestData, before lanes.Lane, command lanes.Command, change lanes.Change) string {
+func describeRecord(
+	now lanes.Instant, d *datadriven.TestData, before lanes.Lane, command lanes.Command, change lanes.Change,
+) string {
 	if issuer(d) != lanes.ByStaff || !change.Changes(before) {
 		return ""
 	}

@@ -103,8 +103,10 @@ func TestOtherEventsHaveNoAnswer(t *testing.T) {
 // A receiver that takes nothing may say when it wants to be tried again. With a delivery that means nothing.
 func TestAReceiverThatSaysWhen(t *testing.T) {
 	for header, asked := range map[string]time.Duration{
-		"120": 2 * time.Minute, "0": 0, "": 0, "-5": 0, "soon": 0, "1e3": 0, "18446744073709551615": 1 << 30 * time.Second,
-		noon.Add(time.Hour).Format(http.TimeFormat): noon.Truncate(time.Second).Add(time.Hour).Sub(noon), noon.Add(-time.Hour).Format(http.TimeFormat): 0,
+		"120": 2 * time.Minute, "0": 0, "": 0, "-5": 0, "soon": 0, "1e3": 0,
+		"18446744073709551615":                       1 << 30 * time.Second,
+		noon.Add(time.Hour).Format(http.TimeFormat):  noon.Truncate(time.Second).Add(time.Hour).Sub(noon),
+		noon.Add(-time.Hour).Format(http.TimeFormat): 0,
 	} {
 		t.Run(header, func(t *testing.T) {
 			code := http.StatusServiceUnavailable

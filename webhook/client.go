@@ -91,7 +91,9 @@ func (c *Client) Attempt(ctx context.Context, event lanes.Logged, late bool) (la
 const maxAnswerBytes = 64 << 10
 
 // deliver sends the event, notes the outcome in the attempt, and returns the answer as far as it was read.
-func (c *Client) deliver(ctx context.Context, event lanes.Logged, late bool, attempt *lanes.Attempt) (answer lanes.Answer) {
+func (c *Client) deliver(
+	ctx context.Context, event lanes.Logged, late bool, attempt *lanes.Attempt,
+) (answer lanes.Answer) {
 	limited, cancel := context.WithTimeout(ctx, c.settings.Timeout)
 	defer cancel()
 	request, sent, err := c.request(limited, event, late, attempt.At)

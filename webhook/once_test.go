@@ -188,7 +188,9 @@ func TestAnHTTP2ConnectionThatHasDiedIsLeft(t *testing.T) {
 		return ours, nil
 	}
 	synctest.Test(t, func(t *testing.T) {
-		client := newClient(t, "https://integrator.test", withTransport(transport), func(s *Settings) { s.Timeout = attemptTimeout })
+		client := newClient(t, "https://integrator.test", withTransport(transport), func(s *Settings) {
+			s.Timeout = attemptTimeout
+		})
 		require.Equal(t, lanes.TimedOut, attempt(t, client).Error)
 		time.Sleep(egress.PingAfter + egress.PingTimeout)
 		require.Equal(t, lanes.TimedOut, attempt(t, client).Error)

@@ -119,7 +119,8 @@ func TestAReceiverThatCannotBeReached(t *testing.T) {
 			secure.URL, egress.Transport(false, 1), "its certificate is from an unknown authority",
 		},
 		"its certificate is another's": {
-			secure.URL, trusting(func(c *tls.Config) { c.ServerName = "other.test" }), "its certificate is for another name",
+			secure.URL, trusting(func(c *tls.Config) { c.ServerName = "other.test" }),
+			"its certificate is for another name",
 		},
 		"its certificate has expired": {
 			secure.URL, trusting(func(c *tls.Config) { c.Time = func() time.Time { return noon.AddDate(200, 0, 0) } }),

@@ -49,7 +49,9 @@ func attemptInFakeTime(t *testing.T, transport *http.Transport, check func(*test
 }
 
 func newTimedClient(t *testing.T, transport *http.Transport) *Client {
-	return newClient(t, "http://integrator.test", withTransport(transport), func(s *Settings) { s.Timeout = attemptTimeout })
+	return newClient(t, "http://integrator.test", withTransport(transport), func(s *Settings) {
+		s.Timeout = attemptTimeout
+	})
 }
 
 // hang waits until the gateway closes the connection.

@@ -23,7 +23,9 @@ import (
 //
 // A transport cannot send it twice: net/http repeats a request on a broken idle connection only if it has GetBody or an
 // Idempotency-Key.
-func (c *Client) request(ctx context.Context, logged lanes.Logged, late bool, at time.Time) (*http.Request, *requestBody, error) {
+func (c *Client) request(
+	ctx context.Context, logged lanes.Logged, late bool, at time.Time,
+) (*http.Request, *requestBody, error) {
 	event := logged.Event
 	body, err := encode(event)
 	if err != nil {

@@ -221,7 +221,8 @@ func (v *View) Sessions() []*lanes.SessionView {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	views := make([]*lanes.SessionView, 0, len(v.sessions))
-	together := make([]lanes.SessionView, 0, len(v.sessions)) // one piece of memory instead of as many as there are sessions
+	// One piece of memory instead of as many as there are sessions.
+	together := make([]lanes.SessionView, 0, len(v.sessions))
 	for i := range v.lanes {
 		if view := v.lanes[i].Lane.View(now); view != nil {
 			together = append(together, *view)
@@ -291,7 +292,9 @@ func (v *View) LaneChange(lane uuid.UUID) (status lanes.LaneStatus, version uint
 
 // SessionChange is LaneChange of the lane that the session is on. When the session moves, that lane changes.
 // found is false for a session that is on no lane.
-func (v *View) SessionChange(session uuid.UUID) (status lanes.LaneStatus, version uint64, wake <-chan struct{}, found bool) {
+func (v *View) SessionChange(
+	session uuid.UUID,
+) (status lanes.LaneStatus, version uint64, wake <-chan struct{}, found bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	i, found := v.sessions[session]

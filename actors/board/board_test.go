@@ -153,7 +153,8 @@ func TestAChangeWakesThoseWhoFollowItsLane(t *testing.T) {
 
 	last := version
 	for name, change := range map[string]func(){
-		"lane": func() { b.Publish(held(0)) }, "saved": func() { b.PublishSaved(held(0)) }, "link": func() { b.PublishLink(all[0].ID, lanes.LinkUp, time.Time{}, "", false) },
+		"lane": func() { b.Publish(held(0)) }, "saved": func() { b.PublishSaved(held(0)) },
+		"link":              func() { b.PublishLink(all[0].ID, lanes.LinkUp, time.Time{}, "", false) },
 		"locked":            func() { b.PublishLocked(all[0].ID, true) },
 		"moved to this one": func() { b.Publish(all[1], held(0)) },
 	} {

@@ -95,7 +95,9 @@ func (s *Shared) keep(m measurement) {
 	if len(s.measured) > 0 && s.measured[0].covers(m) {
 		return
 	}
-	former := slices.DeleteFunc(s.measured, func(f measurement) bool { return f.name == m.name || m.at-f.at > formerFor })
+	former := slices.DeleteFunc(s.measured, func(f measurement) bool {
+		return f.name == m.name || m.at-f.at > formerFor
+	})
 	s.measured = append([]measurement{m}, former...)
 }
 
@@ -160,7 +162,8 @@ func ReadAfter(ctx context.Context, c Clock, last lanes.Checkpoint) lanes.Checkp
 		return Read(c)
 	}
 	if _, found := shared.offsetFrom(last.Offset.Clock, c.Now()); !found {
-		_, _, _ = shared.missing.Do("", func() (any, error) { // after an error what is known counts; the next measurement logs its own
+		// After an error what is known counts; the next measurement logs its own.
+		_, _, _ = shared.missing.Do("", func() (any, error) {
 			ctx, cancel := context.WithTimeout(ctx, MeasureWithin)
 			defer cancel()
 			return nil, shared.Measure(ctx)

@@ -286,7 +286,8 @@ func (c *Committer) settle(err error) {
 		go c.Fenced()
 	case errors.Is(err, errQuit):
 		c.closed = true
-		c.Log.Error().Int("writes", len(batch)+len(c.saveQueue)).Msg("stopped with writes that are not known to be saved")
+		c.Log.Error().Int("writes", len(batch)+len(c.saveQueue)).
+			Msg("stopped with writes that are not known to be saved")
 	default: // rejected: what must be saved is tried again, before anything else
 		var again []*Write
 		for _, w := range batch {
@@ -344,7 +345,8 @@ func (c *Committer) settleSaved(batch []*Write) {
 	c.lastFlush = now.Wall
 	if c.storeDown {
 		c.storeDown = false
-		c.Log.Info().Int("writes", len(batch)).Msg("the store is back, and everything that was not saved is being saved")
+		c.Log.Info().Int("writes", len(batch)).
+			Msg("the store is back, and everything that was not saved is being saved")
 	}
 	var added []lanes.Logged
 	for _, w := range batch {

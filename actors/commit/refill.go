@@ -70,7 +70,9 @@ func (c *Committer) refill(batch store.Batch) store.Batch {
 	for _, event := range slices.Concat(slices.Collect(maps.Values(c.unattempted)), c.events.all(), batch.Events) {
 		events[event.Cursor] = event
 	}
-	batch.Events = slices.SortedFunc(maps.Values(events), func(a, b lanes.Logged) int { return cmp.Compare(a.Cursor, b.Cursor) })
+	batch.Events = slices.SortedFunc(maps.Values(events), func(a, b lanes.Logged) int {
+		return cmp.Compare(a.Cursor, b.Cursor)
+	})
 	batch.Ended = append(c.ended.all(), batch.Ended...)
 	batch.Acts = append(c.acts.all(), batch.Acts...)
 	batch.LastEvent, batch.LastEnded, batch.LastAct = c.lastEvent, c.lastEnded, c.lastAct

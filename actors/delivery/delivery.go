@@ -233,7 +233,9 @@ func (d *Delivery) Close(ctx context.Context, within time.Duration) (err error) 
 
 // IsClosed reports whether the actor is one that Close stops: it must not be restarted.
 func (d *Delivery) IsClosed(child *actor.PID) bool {
-	return d.closing.Load() && slices.ContainsFunc(*d.outboxes.Load(), func(to route) bool { return child.Equal(to.box.actor.Load()) })
+	return d.closing.Load() && slices.ContainsFunc(*d.outboxes.Load(), func(to route) bool {
+		return child.Equal(to.box.actor.Load())
+	})
 }
 
 // AwaitAttempts waits until no attempt of the queues is under way, or ctx ends.

@@ -22,7 +22,8 @@ type EventLog struct {
 // EventLog returns the event log. once runs what is asked for once for the key of a request; keptBehind returns
 // the cursor behind which the log is whole.
 func (d *Delivery) EventLog(
-	once func(ctx context.Context, key *lanes.Key, do func(*idempotency.Claim) error) error, keptBehind func(ctx context.Context) (uint64, error),
+	once func(ctx context.Context, key *lanes.Key, do func(*idempotency.Claim) error) error,
+	keptBehind func(ctx context.Context) (uint64, error),
 ) *EventLog {
 	return &EventLog{d, once, keptBehind}
 }
@@ -64,7 +65,9 @@ func (l *EventLog) Events(ctx context.Context, after uint64, limit int) (events 
 
 // DeliveriesTo is Deliveries of those to the webhook with that name. It returns the cursor to go on behind: that
 // of the last entry it has looked at, of 10,000 at most. There are no more when it is not higher than after.
-func (l *EventLog) DeliveriesTo(ctx context.Context, webhook string, after uint64, limit int) (events []lanes.Logged, next uint64, err error) {
+func (l *EventLog) DeliveriesTo(
+	ctx context.Context, webhook string, after uint64, limit int,
+) (events []lanes.Logged, next uint64, err error) {
 	const pages, size = 10, 1000
 	for range pages {
 		page, err := l.Deliveries(ctx, after, size)
@@ -118,7 +121,9 @@ func (l *EventLog) StaffRedeliver(ctx context.Context, staff string, cursor uint
 	return l.redeliverOne(ctx, cursor, staff, nil)
 }
 
-func (l *EventLog) redeliverOne(ctx context.Context, cursor uint64, who string, key *lanes.KeyOf[lanes.Redelivery]) error {
+func (l *EventLog) redeliverOne(
+	ctx context.Context, cursor uint64, who string, key *lanes.KeyOf[lanes.Redelivery],
+) error {
 	result := lanes.Redelivery{Events: 1, Next: cursor}
 	return l.redeliverOnce(ctx, key, &result, func(claim *idempotency.Claim) error {
 		if err := l.d.acceptsSome(""); err != nil {
@@ -143,7 +148,8 @@ func (l *EventLog) requireKept(ctx context.Context, selection lanes.EventSelecti
 
 // redeliverOnce runs do once for an idempotency key, whose answer is rendered from the result, and alone.
 func (l *EventLog) redeliverOnce(
-	ctx context.Context, key *lanes.KeyOf[lanes.Redelivery], result *lanes.Redelivery, do func(*idempotency.Claim) error,
+	ctx context.Context, key *lanes.KeyOf[lanes.Redelivery], result *lanes.Redelivery,
+	do func(*idempotency.Claim) error,
 ) error {
 	var plain *lanes.Key
 	if key != nil {

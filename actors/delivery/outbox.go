@@ -54,7 +54,9 @@ func (b *outbox) send(message any) {
 // unattempted returns the saved events that are not attempted yet, or that somebody wants sent again. Oldest
 // first.
 func (b *outbox) unattempted() []lanes.Logged {
-	return slices.DeleteFunc(b.d.Committer.Unattempted(), func(e lanes.Logged) bool { return b.d.outboxOf(e.Webhook) != b })
+	return slices.DeleteFunc(b.d.Committer.Unattempted(), func(e lanes.Logged) bool {
+		return b.d.outboxOf(e.Webhook) != b
+	})
 }
 
 // goneWebhook is a webhook that has answered 410: it gets no events until Resume, or until the range has
@@ -149,7 +151,8 @@ func (b *outbox) attempt(to *Receiver, event lanes.Logged, late bool) (attempt l
 	attempt, answer = to.Webhook.Attempt(d.Life, event, late)
 	if attempt.Gone() && to.Retry.Enabled() && event.Event.Kind != lanes.PurchaseRequest {
 		if before := b.gone.Swap(&goneWebhook{to.Webhook}); before == nil || before.Webhook != to.Webhook {
-			b.named(d.Log.Error()).Stringer("event_id", event.Event.ID).Msg("the webhook has answered 410: no event is sent before the configuration is reloaded")
+			b.named(d.Log.Error()).Stringer("event_id", event.Event.ID).
+				Msg("the webhook has answered 410: no event is sent before the configuration is reloaded")
 		}
 	}
 	return attempt, answer

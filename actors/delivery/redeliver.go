@@ -106,15 +106,18 @@ func (d *Delivery) redeliverOne(ctx context.Context, cursor uint64, who string, 
 	w := &commit.Write{Events: reopened, Kept: claim.Answer(nil, d.Clock.Now())}
 	if who != "" && len(events) > 0 {
 		w.Acts = []lanes.Act{{
-			At: d.Clock.Now().Wall, Who: who, What: lanes.DidRedeliver, Lane: events[0].Event.Lane, Session: events[0].Event.Session,
-			Detail: string(events[0].Event.Kind),
+			At: d.Clock.Now().Wall, Who: who, What: lanes.DidRedeliver, Lane: events[0].Event.Lane,
+			Session: events[0].Event.Session,
+			Detail:  string(events[0].Event.Kind),
 		}}
 	}
 	return d.saveRedelivery(ctx, w, retries, claim)
 }
 
 // redeliver notes in result what it has done, from which the answer is rendered.
-func (d *Delivery) redeliver(ctx context.Context, selection lanes.EventSelection, claim *idempotency.Claim, result *lanes.Redelivery) (err error) {
+func (d *Delivery) redeliver(
+	ctx context.Context, selection lanes.EventSelection, claim *idempotency.Claim, result *lanes.Redelivery,
+) (err error) {
 	defer func() {
 		if err != nil && !errors.Is(err, lanes.ErrTimeout) { // otherwise the outcome of its write settles it
 			claim.Settle(nil)
@@ -139,7 +142,9 @@ func (d *Delivery) redeliver(ctx context.Context, selection lanes.EventSelection
 		if left == 0 && !done {
 			result.Next, result.Log, done = after, d.Committer.LogID(), true
 		}
-		chosen := slices.DeleteFunc(page, func(e lanes.Logged) bool { return !e.Redeliverable() || !d.selects(selection, e) || !d.wants(e) })
+		chosen := slices.DeleteFunc(page, func(e lanes.Logged) bool {
+			return !e.Redeliverable() || !d.selects(selection, e) || !d.wants(e)
+		})
 		result.Events += len(chosen)
 		reopened, retries := reopen(chosen)
 		w, settled := &commit.Write{Events: reopened}, (*idempotency.Claim)(nil)
@@ -199,7 +204,9 @@ func (d *Delivery) settledEvents(ctx context.Context, after uint64, limit int) (
 
 // saveRedelivery saves the events and announces them; the retries are made now instead of later. A claim is
 // settled with the write's outcome; it may be nil.
-func (d *Delivery) saveRedelivery(ctx context.Context, w *commit.Write, retries []uint64, claim *idempotency.Claim) error {
+func (d *Delivery) saveRedelivery(
+	ctx context.Context, w *commit.Write, retries []uint64, claim *idempotency.Claim,
+) error {
 	result := make(chan commit.Outcome, 2) // unresolved, and the outcome after it
 	w.Awaited, w.Trace = true, trace.ID(ctx)
 	w.Done = func(outcome commit.Outcome) {

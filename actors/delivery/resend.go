@@ -122,12 +122,15 @@ func (b *outbox) readRetries(cursors []uint64) (events []*lanes.Logged) {
 				return events
 			}
 		}
-		at, found := slices.BinarySearchFunc(page, cursor, func(e lanes.Logged, cursor uint64) int { return cmp.Compare(e.Cursor, cursor) })
+		at, found := slices.BinarySearchFunc(page, cursor, func(e lanes.Logged, cursor uint64) int {
+			return cmp.Compare(e.Cursor, cursor)
+		})
 		switch {
 		case !found:
 			b.countGivenUp()
 			b.retries.settle(cursor)
-			d.Log.Warn().Uint64("cursor", cursor).Msg("an event that awaited its retry is not in the event log any more; it is given up")
+			d.Log.Warn().Uint64("cursor", cursor).
+				Msg("an event that awaited its retry is not in the event log any more; it is given up")
 		case page[at].AwaitsRetry():
 			events = append(events, &page[at])
 		default: // it was settled meanwhile

@@ -21,7 +21,11 @@ func TestTheOrderOfWhatIsSentAgain(t *testing.T) {
 	sessionA, sessionB, moved := uuid.New(), uuid.New(), uuid.New()
 	q := resendQueue{known: map[uint64]struct{}{}}
 	for i, e := range []lanes.Event{
-		{Lane: laneA, Session: sessionA}, {Lane: laneB, Session: sessionB}, {Lane: laneA, Session: moved}, {Lane: laneC, Session: moved}, {Lane: laneB, Session: sessionB},
+		{Lane: laneA, Session: sessionA},
+		{Lane: laneB, Session: sessionB},
+		{Lane: laneA, Session: moved},
+		{Lane: laneC, Session: moved},
+		{Lane: laneB, Session: sessionB},
 	} {
 		q.add(lanes.Logged{Cursor: uint64(i + 1), Event: e})
 		q.add(lanes.Logged{Cursor: uint64(i + 1), Event: e})

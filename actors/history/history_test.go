@@ -90,7 +90,8 @@ func find[K comparable, V any](all map[K]V, key K, err error) (V, error) {
 func newReader(m *memory) (*Reader, *bytes.Buffer) {
 	log := &bytes.Buffer{}
 	return New(Deps{
-		Of: store.RangeEpoch{Range: uuid.New(), Epoch: 3}, Store: m, Committer: m, Log: zerolog.New(log), Fenced: func() { m.fenced = true },
+		Of: store.RangeEpoch{Range: uuid.New(), Epoch: 3}, Store: m, Committer: m, Log: zerolog.New(log),
+		Fenced: func() { m.fenced = true },
 	}), log
 }
 

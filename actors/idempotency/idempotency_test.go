@@ -33,8 +33,9 @@ func newRequests(t *testing.T, saved ...lanes.KeptAnswer) *requests {
 	life, end := context.WithCancelCause(context.Background())
 	r.end = end
 	r.Once = Once{
-		Keys: New(saved), Life: life, Now: func() lanes.Instant { return lanes.Instant{Wall: noon} }, ForgetEvery: 10 * time.Second,
-		Refused: prometheus.NewCounter(prometheus.CounterOpts{Name: "refused"}),
+		Keys: New(saved), Life: life, Now: func() lanes.Instant { return lanes.Instant{Wall: noon} },
+		ForgetEvery: 10 * time.Second,
+		Refused:     prometheus.NewCounter(prometheus.CounterOpts{Name: "refused"}),
 		Read: func(_ context.Context, name string) (lanes.KeptAnswer, error) {
 			err, found := r.stored[name]
 			if !found {

@@ -199,7 +199,8 @@ func (k *Keeper) Stop(ctx context.Context) error {
 	k.Pause()
 	k.stopWork()
 	k.working.Wait()
-	if err := await(ctx, &k.tasks); err != nil { // their context has ended: what starts is released, what stops is saved
+	// Their context has ended: what starts is released, what stops is saved.
+	if err := await(ctx, &k.tasks); err != nil {
 		return fmt.Errorf("ranges are being started or stopped: %w", err)
 	}
 	var errs []error
@@ -361,7 +362,8 @@ func (k *Keeper) sweep(ctx context.Context) {
 	owners, err := k.Store.Owners(limited, ids)
 	if err != nil {
 		if ctx.Err() == nil {
-			k.Log.Warn().Err(err).Msg("who owns the ranges could not be read; what is known goes on, and it is tried again")
+			k.Log.Warn().Err(err).
+				Msg("who owns the ranges could not be read; what is known goes on, and it is tried again")
 		}
 		return
 	}
@@ -575,7 +577,8 @@ func (k *Keeper) giveUp(ctx context.Context, r Running, reason string) error {
 			Msg("the range was stopped and is not known to be saved: it is not released")
 		return fmt.Errorf("range %s: %w", r.Range, err)
 	}
-	k.Log.Info().Stringer("range_id", r.Range).Uint64("epoch", r.Epoch).Str("reason", reason).Msg("this node releases the range")
+	k.Log.Info().Stringer("range_id", r.Range).Uint64("epoch", r.Epoch).Str("reason", reason).
+		Msg("this node releases the range")
 	k.setOwner(ctx, store.Ownership{Range: r.Range, Epoch: r.Epoch, Owner: k.Self}, store.Node{})
 	return nil
 }

@@ -205,11 +205,13 @@ func newNode(t *testing.T, server *redistest.Server, name string) *node {
 	connected := s.Nodes()
 	t.Cleanup(func() { require.NoError(t, errors.Join(connected.Close(), s.Close())) })
 	n := &node{
-		t: t, shared: &gate{Nodes: connected, watch: true}, running: map[uuid.UUID]uint64{}, inUse: map[uuid.UUID]bool{},
-		self: store.Node{Run: uuid.New(), Name: name, Address: name + ":7443"},
+		t: t, shared: &gate{Nodes: connected, watch: true}, running: map[uuid.UUID]uint64{},
+		inUse: map[uuid.UUID]bool{},
+		self:  store.Node{Run: uuid.New(), Name: name, Address: name + ":7443"},
 	}
 	n.keeper = nodes.New(nodes.Config{
-		Self: n.self, Version: "1", TTL: ttl, Store: n.shared, Ranges: n, Metrics: nodes.NewMetrics(prometheus.NewRegistry()),
+		Self: n.self, Version: "1", TTL: ttl, Store: n.shared, Ranges: n,
+		Metrics: nodes.NewMetrics(prometheus.NewRegistry()),
 		Refusing: func() string {
 			n.mu.Lock()
 			defer n.mu.Unlock()

@@ -123,7 +123,8 @@ func (k *Keeper) renew(ctx context.Context) {
 		k.Metrics.held.Set(1)
 		k.Log.Info().Bool("continued", answer.Continued).Int("nodes", len(answer.Live)).Msg("this node holds its lease")
 	case !answer.Continued:
-		k.Log.Warn().Msg("the lease of this node had ended before it was renewed: it takes no ranges of others for a TTL")
+		k.Log.Warn().
+			Msg("the lease of this node had ended before it was renewed: it takes no ranges of others for a TTL")
 	}
 	if before.nodes != after.nodes {
 		names := make([]string, len(answer.Live))

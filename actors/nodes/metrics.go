@@ -37,13 +37,16 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 			Buckets: []float64{0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 30, 60},
 		}),
 		unowned: factory.NewGauge(prometheus.GaugeOpts{
-			Namespace: "rangegate", Name: "unowned_ranges", Help: "Configured ranges that no living node owns, as far as this node knows.",
+			Namespace: "rangegate", Name: "unowned_ranges",
+			Help: "Configured ranges that no living node owns, as far as this node knows.",
 		}),
 		failed: factory.NewCounter(prometheus.CounterOpts{
-			Namespace: "rangegate", Name: "lease_renewals_failed_total", Help: "Renewals of this node's lease that the store did not answer, or refused.",
+			Namespace: "rangegate", Name: "lease_renewals_failed_total",
+			Help: "Renewals of this node's lease that the store did not answer, or refused.",
 		}),
 		held: factory.NewGauge(prometheus.GaugeOpts{
-			Namespace: "rangegate", Name: "lease_held", Help: "1 while this node's newest renewal of its lease has succeeded, else 0.",
+			Namespace: "rangegate", Name: "lease_held",
+			Help: "1 while this node's newest renewal of its lease has succeeded, else 0.",
 		}),
 	}
 	for _, reason := range []string{unowned, takeOver, again, moved, drained, lost, failed} {

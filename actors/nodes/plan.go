@@ -158,7 +158,9 @@ func best(candidates []store.Node, rangeID uuid.UUID) store.Node {
 
 // ranked are the nodes, the best one for the range first.
 func ranked(candidates []store.Node, rangeID uuid.UUID) []store.Node {
-	return slices.SortedFunc(slices.Values(candidates), func(a, b store.Node) int { return compareWeights(b, a, rangeID) })
+	return slices.SortedFunc(slices.Values(candidates), func(a, b store.Node) int {
+		return compareWeights(b, a, rangeID)
+	})
 }
 
 func compareWeights(a, b store.Node, rangeID uuid.UUID) int {

@@ -82,8 +82,9 @@ func TestWhatIsNeverPlanned(t *testing.T) {
 		self := rapid.SampledFrom(live).Draw(t, "self")
 		dead := newLease("dead", "d1", 0)
 		v := view{
-			self: self.Run, ttl: ttl, leases: live, mayClaim: rapid.Bool().Draw(t, "may claim"), settled: rapid.Bool().Draw(t, "settled"),
-			moving: rapid.IntRange(0, 6).Draw(t, "moving"),
+			self: self.Run, ttl: ttl, leases: live, mayClaim: rapid.Bool().Draw(t, "may claim"),
+			settled: rapid.Bool().Draw(t, "settled"),
+			moving:  rapid.IntRange(0, 6).Draw(t, "moving"),
 		}
 		v.mayTakeOver = v.mayClaim && rapid.Bool().Draw(t, "may take over")
 		byID := map[uuid.UUID]rangeView{}

@@ -105,7 +105,8 @@ func (s *Purchases) Start(lane lanes.Lane) {
 func (s *Purchases) run(p *lanes.Purchase) (ended bool) {
 	defer func() {
 		if defect := recover(); defect != nil {
-			s.line(s.Log.Error(), p).Str("panic", fmt.Sprint(defect)).Bytes("stack", debug.Stack()).Msg("a purchase panicked")
+			s.line(s.Log.Error(), p).Str("panic", fmt.Sprint(defect)).Bytes("stack", debug.Stack()).
+				Msg("a purchase panicked")
 		}
 	}()
 	s.sell(p)
@@ -172,7 +173,8 @@ func (s *Purchases) check(ctx context.Context, p *lanes.Purchase) (goods []lanes
 	}
 	defer func() {
 		if defect := recover(); defect != nil {
-			s.line(s.Log.Error(), p).Str("panic", fmt.Sprint(defect)).Bytes("stack", debug.Stack()).Msg("the catalogue panicked")
+			s.line(s.Log.Error(), p).Str("panic", fmt.Sprint(defect)).Bytes("stack", debug.Stack()).
+				Msg("the catalogue panicked")
 			goods, refusal = nil, ""
 		}
 	}()
@@ -199,7 +201,9 @@ func (s *Purchases) settle(p *lanes.Purchase, settle lanes.Settle, event *lanes.
 
 // ask gives a command about the purchase to the lane that has it; when that was moving, to the next one. It returns
 // what Deps.Ask does.
-func (s *Purchases) ask(ctx context.Context, p *lanes.Purchase, command lanes.Command, event *lanes.Logged) ([]lanes.Logged, error) {
+func (s *Purchases) ask(
+	ctx context.Context, p *lanes.Purchase, command lanes.Command, event *lanes.Logged,
+) ([]lanes.Logged, error) {
 	ctx = trace.With(ctx, p.RequestTrace)
 	var outcome []lanes.Logged
 	if event != nil {

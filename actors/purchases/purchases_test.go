@@ -80,7 +80,9 @@ func (s *shop) find(p *lanes.Purchase) (lane uuid.UUID, open *lanes.Purchase) {
 	return s.lane.ID, s.lane.OpenPurchase(p.Session, p.ID)
 }
 
-func (s *shop) ask(_ context.Context, lane uuid.UUID, command lanes.Command, outcome []lanes.Logged) ([]lanes.Logged, error) {
+func (s *shop) ask(
+	_ context.Context, lane uuid.UUID, command lanes.Command, outcome []lanes.Logged,
+) ([]lanes.Logged, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if moved := s.moved; moved != nil {
@@ -125,7 +127,8 @@ func open(t *testing.T, story func(s *shop)) {
 func (s *shop) begin() {
 	s.was, s.end = context.WithCancelCause(context.Background())
 	s.Purchases = New(Deps{
-		Life: s.was, Clock: s, Log: zerolog.Nop(), Delivery: s, Find: s.find, Ask: s.ask, Go: func(run func()) { go run() },
+		Life: s.was, Clock: s, Log: zerolog.Nop(), Delivery: s, Find: s.find, Ask: s.ask,
+		Go:    func(run func()) { go run() },
 		Ended: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "purchases"}, []string{"phase", "by"}),
 		Catalogue: func() Catalogue {
 			if s.refusal == nil {

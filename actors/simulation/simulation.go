@@ -62,7 +62,9 @@ func New(deps Deps) *Simulator { return &Simulator{deps: deps, slots: semaphore.
 // event with its attempt. What was sent is followed to its end although ctx may end first. Errors:
 // ErrWebhookNotConfigured, ErrWebhookGone when nothing is sent after its 410, ErrWebhookFailed when nobody
 // answered, ErrDurationOutOfRange, ErrOverloaded.
-func (s *Simulator) Simulate(ctx context.Context, kind lanes.Kind, session uuid.UUID, items []lanes.Item) (lanes.Logged, error) {
+func (s *Simulator) Simulate(
+	ctx context.Context, kind lanes.Kind, session uuid.UUID, items []lanes.Item,
+) (lanes.Logged, error) {
 	webhook, why := s.deps.Delivery.Receives(kind)
 	switch why {
 	case lanes.NoWebhook:

@@ -209,7 +209,8 @@ func TestAReceiverThatDoesNotAnswer(t *testing.T) {
 // An event that is not in the log is not sent.
 func TestAnEventThatIsNotSaved(t *testing.T) {
 	for outcome, want := range map[commit.Outcome]error{
-		commit.Rejected: lanes.ErrStoreUnavailable, commit.Unresolved: lanes.ErrStoreUnavailable, commit.Fenced: lanes.ErrNotOwner, commit.Lost: lanes.ErrTimeout,
+		commit.Rejected: lanes.ErrStoreUnavailable, commit.Unresolved: lanes.ErrStoreUnavailable,
+		commit.Fenced: lanes.ErrNotOwner, commit.Lost: lanes.ErrTimeout,
 	} {
 		try(t, func(r *receiver) {
 			r.saved = outcome

@@ -52,7 +52,9 @@ func (g *guarded) Receive(ctx actor.Context) {
 }
 
 // HandleFailure implements actor.SupervisorStrategy. The library calls it outside of Receive.
-func (g *guarded) HandleFailure(_ *actor.ActorSystem, supervisor actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics, reason, message any) {
+func (g *guarded) HandleFailure(
+	_ *actor.ActorSystem, supervisor actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics, reason, message any,
+) {
 	defer func() {
 		if defect := recover(); defect != nil {
 			g.fail(defect, "Failure")

@@ -83,7 +83,8 @@ func (t *Tree) refuseDropped(message Awaited) {
 		}
 	}()
 	message.Refuse(cmp.Or(context.Cause(t.Life), error(lanes.ErrStarting)))
-	t.Log.Warn().Str("message_type", messageName(message)).Msg("an actor stopped before it took this message; it was refused")
+	t.Log.Warn().Str("message_type", messageName(message)).
+		Msg("an actor stopped before it took this message; it was refused")
 }
 
 // timedMessage is one message in timedShare, chosen at random, whose time in the mailbox is measured.

@@ -101,7 +101,9 @@ func (p *panicLog) recent(lane uuid.UUID, kind string, now lanes.Instant) int {
 }
 
 func (h *panicHistory) forgetOld(kind string, now lanes.Instant) {
-	h.recent[kind] = slices.DeleteFunc(h.recent[kind], func(at lanes.Instant) bool { return now.Since(at) >= PanicTerm })
+	h.recent[kind] = slices.DeleteFunc(h.recent[kind], func(at lanes.Instant) bool {
+		return now.Since(at) >= PanicTerm
+	})
 }
 
 func (p *panicLog) all() map[uuid.UUID]lanes.LaneRestarts {

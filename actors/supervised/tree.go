@@ -71,13 +71,16 @@ func (t *Tree) SpawnRoot(name, prefix string, producer func() Actor) *actor.PID 
 type guardian struct{ tree *Tree }
 
 // HandleFailure implements actor.SupervisorStrategy.
-func (g guardian) HandleFailure(_ *actor.ActorSystem, supervisor actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics, _, message any) {
+func (g guardian) HandleFailure(
+	_ *actor.ActorSystem, supervisor actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics, _, message any,
+) {
 	pause := time.Duration(0)
 	if AtStart(message) {
 		pause = RestartPause
 	}
 	time.AfterFunc(pause, func() {
-		if g.tree.Life.Err() == nil { // else its Stop may have been handled, and the library would bring it back to life
+		// Else its Stop may have been handled, and the library would bring it back to life.
+		if g.tree.Life.Err() == nil {
 			supervisor.RestartChildren(child)
 		}
 	})

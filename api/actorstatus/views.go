@@ -98,7 +98,8 @@ type unsavedView struct {
 
 func newOverview(now time.Time, waiting map[string]int) *overview {
 	o := &overview{At: endpoint.Stamp(now), All: totals{
-		Actors: map[string]kindView{}, Links: map[lanes.LinkState]int{lanes.LinkUp: 0, lanes.LinkDown: 0, lanes.LinkFaulty: 0},
+		Actors: map[string]kindView{},
+		Links:  map[lanes.LinkState]int{lanes.LinkUp: 0, lanes.LinkDown: 0, lanes.LinkFaulty: 0},
 	}}
 	for kind, n := range waiting {
 		o.All.Actors[kind] = kindView{Waiting: n}
@@ -121,7 +122,8 @@ func (o *overview) addNotRunning(id uuid.UUID, reason error) {
 	}
 	o.All.Ranges++
 	o.Ranges = append(o.Ranges, rangeView{
-		ID: id, State: state, Reason: detail, Live: map[string]int{}, Restarts: map[string]int{}, Links: map[lanes.LinkState]int{},
+		ID: id, State: state, Reason: detail, Live: map[string]int{}, Restarts: map[string]int{},
+		Links: map[lanes.LinkState]int{},
 	})
 }
 
@@ -131,14 +133,16 @@ const elsewhere = "elsewhere"
 func (o *overview) addElsewhere(id uuid.UUID, node string) {
 	o.All.Ranges, o.All.Elsewhere = o.All.Ranges+1, o.All.Elsewhere+1
 	o.Ranges = append(o.Ranges, rangeView{
-		ID: id, State: elsewhere, Node: node, Live: map[string]int{}, Restarts: map[string]int{}, Links: map[lanes.LinkState]int{},
+		ID: id, State: elsewhere, Node: node, Live: map[string]int{}, Restarts: map[string]int{},
+		Links: map[lanes.LinkState]int{},
 	})
 }
 
 func (o *overview) add(id uuid.UUID, layout lanes.Layout, health lanes.ActorHealth) {
 	r := rangeView{
-		ID: id, Name: layout.Name, State: "running", Lanes: len(layout.Lanes), Live: health.Live, Restarts: map[string]int{},
-		Links: health.Links, Writable: health.Writable, Unsaved: health.Unsaved, NotSaved: health.NotSavedLanes, Events: health.Waiting,
+		ID: id, Name: layout.Name, State: "running", Lanes: len(layout.Lanes), Live: health.Live,
+		Restarts: map[string]int{},
+		Links:    health.Links, Writable: health.Writable, Unsaved: health.Unsaved, NotSaved: health.NotSavedLanes, Events: health.Waiting,
 		LateP99: milliseconds(health.LateP99),
 	}
 	maps.Copy(r.Restarts, health.Restarts) // {} instead of null if nothing was restarted
@@ -147,7 +151,9 @@ func (o *overview) add(id uuid.UUID, layout lanes.Layout, health lanes.ActorHeal
 
 	for _, restarted := range health.Restarted {
 		o.Restarted = append(o.Restarted, restartsView{
-			laneName{id, restarted.Lane, restarted.Name}, restarted.Restarts, endpoint.Stamp(restarted.Last), restarted.Kind, restarted.Message,
+			laneName{id, restarted.Lane, restarted.Name},
+			restarted.Restarts, endpoint.Stamp(restarted.Last),
+			restarted.Kind, restarted.Message,
 		})
 	}
 	for _, slow := range health.Slowest {

@@ -48,8 +48,9 @@ func TestTheWorstRangeStandsFirst(t *testing.T) {
 	require.Equal(t, []any{"starting", true}, []any{shown.Ranges[0].State, shown.Ranges[0].Reason != ""})
 	require.Equal(t, []any{elsewhere, "b"}, []any{shown.Ranges[5].State, shown.Ranges[5].Node})
 	require.Equal(t, totals{
-		Ranges: 6, Running: 4, Elsewhere: 1, Lanes: 8, Actors: map[string]kindView{"lane": {Live: 8, Restarts: 1, Waiting: 7}},
-		Links: map[lanes.LinkState]int{lanes.LinkUp: 6, lanes.LinkDown: 1, lanes.LinkFaulty: 1}, Unsaved: 3, StoreDown: 1,
+		Ranges: 6, Running: 4, Elsewhere: 1, Lanes: 8,
+		Actors: map[string]kindView{"lane": {Live: 8, Restarts: 1, Waiting: 7}},
+		Links:  map[lanes.LinkState]int{lanes.LinkUp: 6, lanes.LinkDown: 1, lanes.LinkFaulty: 1}, Unsaved: 3, StoreDown: 1,
 	}, shown.All)
 }
 
@@ -97,7 +98,8 @@ func TestOneLane(t *testing.T) {
 	require.Equal(t, []commandView{}, free.Commands)
 
 	busy := viewOf(noon, id, "North", lanes.LaneHealth{
-		Session: session, Phase: lanes.Paused, Remaining: 90*time.Second + 400*time.Microsecond, NotUsable: "its link is down", Held: true,
+		Session: session, Phase: lanes.Paused, Remaining: 90*time.Second + 400*time.Microsecond,
+		NotUsable: "its link is down", Held: true,
 		Unsaved:  lanes.LaneUnsaved{Since: noon, Changes: 2},
 		Commands: []lanes.Commanded{{At: noon, By: lanes.ByStaff, Who: "sam", Command: "pause", Result: "ok", Took: 1500 * time.Microsecond}},
 	})

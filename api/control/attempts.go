@@ -61,7 +61,8 @@ func NewAttempts(registry prometheus.Registerer) *Attempts {
 		ceasefires: screens.NewAttemptLimiter[userBrowser](maxCeasefires),
 	}
 	registry.MustRegister(a.signIns)
-	for _, result := range []string{signedIn, wrongPIN, limitedPIN, failedPIN} { // so that increase() sees the first one
+	// So that increase() sees the first one.
+	for _, result := range []string{signedIn, wrongPIN, limitedPIN, failedPIN} {
 		a.signIns.WithLabelValues(result)
 	}
 	return a

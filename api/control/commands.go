@@ -134,7 +134,8 @@ func commandLane(ctx context.Context, r staffRange, o order) (endpoint.Empty, er
 
 func readOffer(in *endpoint.Input) lanes.Command {
 	sales := map[string]lanes.Sale{
-		lanes.AsConfigured.String(): lanes.AsConfigured, lanes.OnSale.String(): lanes.OnSale, lanes.OffSale.String(): lanes.OffSale,
+		lanes.AsConfigured.String(): lanes.AsConfigured, lanes.OnSale.String(): lanes.OnSale,
+		lanes.OffSale.String(): lanes.OffSale,
 	}
 	word := in.OneOf("sale", "What staff decide", lanes.AsConfigured.String(), lanes.OnSale.String(), lanes.OffSale.String())
 	return lanes.Offer{Sale: sales[word]}

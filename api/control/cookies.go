@@ -33,7 +33,9 @@ type authenticator struct {
 	held func(rangeID uuid.UUID) (since time.Time, found bool)
 }
 
-func newAuthenticator(staff map[member]Member, sessions *Sessions, held func(uuid.UUID) (time.Time, bool)) *authenticator {
+func newAuthenticator(
+	staff map[member]Member, sessions *Sessions, held func(uuid.UUID) (time.Time, bool),
+) *authenticator {
 	return &authenticator{Sessions: sessions, staff: staff, held: held}
 }
 

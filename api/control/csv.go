@@ -80,7 +80,8 @@ func (c *screen) historyCSV(w http.ResponseWriter, r *http.Request) {
 // appendRows appends the rows of up to readSize ended sessions before the cursor, and returns the cursor to
 // go on before; 0 at the oldest one.
 func (c *screen) appendRows(
-	ctx context.Context, part *bytes.Buffer, h rangeHistory, l log[lanes.Ended], before uint64, matches func(lanes.Ended) bool,
+	ctx context.Context, part *bytes.Buffer, h rangeHistory, l log[lanes.Ended], before uint64,
+	matches func(lanes.Ended) bool,
 ) (next uint64, err error) {
 	done, err := c.Turn(ctx)
 	if err != nil {

@@ -128,7 +128,8 @@ func (f *fakeRange) Holds() lanes.Holds {
 
 func (f *fakeRange) Health() lanes.Health {
 	return lanes.Health{
-		Links: map[lanes.LinkState]int{lanes.LinkUp: 1, lanes.LinkDown: 0, lanes.LinkFaulty: 0}, Insecure: 5, Writable: true, Unsaved: 2, Uncleared: 6,
+		Links: map[lanes.LinkState]int{lanes.LinkUp: 1, lanes.LinkDown: 0, lanes.LinkFaulty: 0}, Insecure: 5,
+		Writable: true, Unsaved: 2, Uncleared: 6,
 		Waiting: 3, Retrying: 20_000, LevelAt: noon.Wall.Add(170 * time.Second),
 		Lanes:   []lanes.LinkHealth{{Lane: theLane, Name: "Lane 1", Link: lanes.LinkUp, Since: noon.Wall, Restarts: 4, LastError: "refused"}},
 		LateP99: 1500 * time.Microsecond,
@@ -165,7 +166,9 @@ func (f *fakeRange) Session(_ context.Context, id uuid.UUID) (*lanes.SessionView
 	return f.view(), f.err
 }
 
-func (f *fakeRange) StaffCreate(_ context.Context, staff string, lane uuid.UUID, c lanes.Create) (*lanes.SessionView, error) {
+func (f *fakeRange) StaffCreate(
+	_ context.Context, staff string, lane uuid.UUID, c lanes.Create,
+) (*lanes.SessionView, error) {
 	fresh := c.Session != uuid.Nil
 	c.Session = uuid.Nil
 	if f.creating != nil {
@@ -174,7 +177,9 @@ func (f *fakeRange) StaffCreate(_ context.Context, staff string, lane uuid.UUID,
 	return f.view(), f.record("%s on %s: %+v, its own id: %t", staff, lane, c, fresh)
 }
 
-func (f *fakeRange) StaffOn(_ context.Context, staff string, session uuid.UUID, c lanes.Command) (*lanes.SessionView, error) {
+func (f *fakeRange) StaffOn(
+	_ context.Context, staff string, session uuid.UUID, c lanes.Command,
+) (*lanes.SessionView, error) {
 	return f.view(), f.record("%s on %s: %s %+v", staff, session, c.Name(), c)
 }
 
@@ -338,7 +343,8 @@ func (f *fixture) reload(staff ...map[uuid.UUID]RangeStaff) {
 	}
 	router := a.Router()
 	Mount(router, a, Settings{
-		Sessions: f.sessions, Attempts: f.attempts, Staff: all, Closing: f.closing, Streams: prometheus.NewGauge(prometheus.GaugeOpts{}),
+		Sessions: f.sessions, Attempts: f.attempts, Staff: all, Closing: f.closing,
+		Streams:     prometheus.NewGauge(prometheus.GaugeOpts{}),
 		Turn:        func(context.Context) (func(), error) { return func() {}, nil },
 		Refused:     prometheus.NewCounter(prometheus.CounterOpts{}),
 		ShooterPath: func(rangeID, session uuid.UUID) string { return "/my/" + rangeID.String()[:4] + session.String()[:4] },

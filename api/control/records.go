@@ -42,7 +42,9 @@ type log[E any] struct {
 // readBackwards returns at most limit matching records before the cursor, newest first; 0 starts at the
 // newest. next is the cursor for the next call, 0 at the oldest record. There may be more records although
 // fewer than limit were found.
-func (l log[E]) readBackwards(ctx context.Context, before uint64, limit int, matches func(E) bool) (found []E, next uint64, err error) {
+func (l log[E]) readBackwards(
+	ctx context.Context, before uint64, limit int, matches func(E) bool,
+) (found []E, next uint64, err error) {
 	if before == 0 || before > l.last {
 		before = l.last + 1
 	}
@@ -212,7 +214,8 @@ func (h rangeHistory) view(e lanes.Ended) endedView {
 		Cursor: strconv.FormatUint(e.Cursor, 10), ID: e.Session.ID,
 		Lane: e.Lane, LaneName: h.laneNames[e.Lane], Group: e.Session.Group, GroupName: h.groupNames[e.Session.Group],
 		Customer: e.Session.Customer, CreatedAt: endpoint.Stamp(e.Session.Created.Wall), EndedAt: endpoint.Stamp(e.At),
-		Reason: string(e.Reason), Duration: int(e.Session.Sold / time.Minute), Used: v2.Minutes(e.Used), Paused: v2.Minutes(e.Paused),
+		Reason: string(e.Reason), Duration: int(e.Session.Sold / time.Minute), Used: v2.Minutes(e.Used),
+		Paused:      v2.Minutes(e.Paused),
 		MayReopen:   lanes.Reopen{Ended: e}.Possible(h.r.Now()),
 		Correlation: v2.CorrelationOf(e.Session.Correlation),
 	}
@@ -256,7 +259,8 @@ func deliveries(ctx context.Context, r staffRange, p page) (shown deliveriesPage
 	shown.Events, shown.Next, err = viewPage(ctx, events, p, matchAll, func(e lanes.Logged) deliveryView {
 		return deliveryView{
 			Cursor: strconv.FormatUint(e.Cursor, 10), OccurredAt: endpoint.Stamp(e.Event.At), Lane: names[e.Event.Lane],
-			Payload: webhook.BodyOf(e.Event), Simulated: e.Simulated, Webhook: e.Webhook, Attempt: v2.AttemptOf(e.Attempt),
+			Payload: webhook.BodyOf(e.Event), Simulated: e.Simulated, Webhook: e.Webhook,
+			Attempt:  v2.AttemptOf(e.Attempt),
 			Attempts: attemptCount(e), Again: e.Again, MayGoAgain: e.Redeliverable(),
 		}
 	})

@@ -171,7 +171,8 @@ func readCeasefireBegin(in *endpoint.Input) ceasefireBegin {
 func (c *screen) beginCeasefire(ctx context.Context, b ceasefireBegin) (staffops.HoldResult, error) {
 	owner, ok := c.auth.deviceOwner(ctx.Value(exchangeKey{}).(exchange).r, b.rangeID)
 	if !ok {
-		request.Log(ctx).Debug().Stringer("range_id", b.rangeID).Msg("a ceasefire was refused: nobody has signed in with this browser")
+		request.Log(ctx).Debug().Stringer("range_id", b.rangeID).
+			Msg("a ceasefire was refused: nobody has signed in with this browser")
 		return staffops.HoldResult{}, endpoint.Refuse("unauthorized", "nobody of the range's staff has signed in with this browser", 0)
 	}
 	request.SetRange(ctx, b.rangeID)
@@ -184,7 +185,8 @@ func (c *screen) beginCeasefire(ctx context.Context, b ceasefireBegin) (staffops
 			return staffops.HoldResult{}, screens.TooManyAttempts(wait)
 		}
 	}
-	request.Log(ctx).Warn().Str("name", owner.name).Str("scope", b.scope.Kind).Msg("a ceasefire is begun by a browser where nobody is signed in")
+	request.Log(ctx).Warn().Str("name", owner.name).Str("scope", b.scope.Kind).
+		Msg("a ceasefire is begun by a browser where nobody is signed in")
 	return staffops.HoldChange{Scope: b.scope, On: true}.Apply(ctx, r, "device of "+owner.name)
 }
 

@@ -99,7 +99,8 @@ func TestAStreamContinuesWithChanges(t *testing.T) {
 	stray := noon.Wall
 	f.change(1, func(s *lanes.LaneStatus) {
 		s.Lane = lanes.Lane{
-			ID: second, Held: true, Sale: lanes.OffSale, Accessible: true, Stray: &stray, Help: &lanes.HelpCall{At: noon.Wall, Coming: true},
+			ID: second, Held: true, Sale: lanes.OffSale, Accessible: true, Stray: &stray,
+			Help:      &lanes.HelpCall{At: noon.Wall, Coming: true},
 			Uncleared: &lanes.Uncleared{Session: uuid.MustParse(session1), Since: noon}, ClearAfter: 2 * time.Minute,
 			Open: []*lanes.Purchase{{Phase: lanes.Unresolved}, {Phase: lanes.Unresolved}, {Phase: lanes.Pending}},
 		}

@@ -106,8 +106,9 @@ const free lanes.Phase = "free"
 func viewOf(s lanes.LaneStatus, now lanes.Instant) laneView {
 	shown := laneView{
 		ID: s.ID, Bay: s.Bay, Name: s.Name, Phase: free,
-		ForSale: s.Lane.ForSale(), Sale: s.Lane.Sale.String(), Usable: s.NotUsable == "", NotUsable: endpoint.Optional(s.NotUsable),
-		Link: string(s.Link), LinkSince: endpoint.OptionalStamp(&s.LinkSince),
+		ForSale: s.Lane.ForSale(), Sale: s.Lane.Sale.String(), Usable: s.NotUsable == "",
+		NotUsable: endpoint.Optional(s.NotUsable),
+		Link:      string(s.Link), LinkSince: endpoint.OptionalStamp(&s.LinkSince),
 		Held: s.Lane.Held, Locked: s.Locked, Stray: endpoint.OptionalStamp(s.Lane.Stray),
 	}
 	if call := s.Lane.Help; call != nil {
@@ -126,8 +127,10 @@ func viewOf(s lanes.LaneStatus, now lanes.Instant) laneView {
 	}
 	view := s.Lane.View(now)
 	shown.Phase, shown.Session = session.Phase, &sessionView{
-		ID: view.ID, Customer: view.Customer, Group: view.Group, Duration: view.Minutes, LeftMS: view.Remaining.Milliseconds(),
-		BeganAt: endpoint.OptionalStamp(view.Began), CreatedAt: endpoint.Stamp(view.Created), Purchasing: view.Purchasing,
+		ID: view.ID, Customer: view.Customer, Group: view.Group, Duration: view.Minutes,
+		LeftMS:  view.Remaining.Milliseconds(),
+		BeganAt: endpoint.OptionalStamp(view.Began), CreatedAt: endpoint.Stamp(view.Created),
+		Purchasing:   view.Purchasing,
 		PausedByHold: session.ByHold, ExternalID: session.Correlation.IDOrNone(), RanOnMS: session.RanOn.Milliseconds(),
 	}
 	if p := session.Purchase; p != nil {

@@ -236,7 +236,8 @@ func (in *Input) key() string {
 // fingerprint identifies a request by its method, path, query and body. None of the first three can contain a newline.
 func (in *Input) fingerprint() string {
 	sum := sha256.New()
-	_, _ = fmt.Fprintf(sum, "%s\n%s\n%s\n", in.request.Method, in.request.URL.EscapedPath(), in.request.URL.RawQuery) // a hash never fails
+	// A hash never fails.
+	_, _ = fmt.Fprintf(sum, "%s\n%s\n%s\n", in.request.Method, in.request.URL.EscapedPath(), in.request.URL.RawQuery)
 	sum.Write(in.raw)
 	return hex.EncodeToString(sum.Sum(nil))
 }

@@ -129,7 +129,8 @@ func TestBodyFields(t *testing.T) {
 			require.Equal(t, 201, w.Code, w.Body.String())
 			got := d.last.(create)
 			require.Equal(t, c.want, map[string]any{
-				"duration": got.Duration, "customer_name": got.Customer, "lane_id": got.Lane, "auto_start": got.AutoStart,
+				"duration": got.Duration, "customer_name": got.Customer, "lane_id": got.Lane,
+				"auto_start": got.AutoStart,
 			}[c.field])
 		})
 	}

@@ -24,7 +24,8 @@ const writeTimeout = 30 * time.Second
 
 // limitTime returns the context for the rest of a request that has waited, and bounds the time for its response.
 func (a *API) limitTime(ctx context.Context, w http.ResponseWriter) (context.Context, context.CancelFunc) {
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout)) // a test's recorder has no deadline
+	// A test's recorder has no deadline.
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout))
 	if a.Timeout == 0 {
 		return context.WithCancel(ctx)
 	}

@@ -126,7 +126,8 @@ func render(source []byte) (document, error) {
 	if err := markdown.Renderer().Render(&content, source, tree); err != nil {
 		return document{}, err
 	}
-	return asPage(view{Title: title, Content: template.HTML(content.String())}) //nolint:gosec // our own documents, in which goldmark lets no HTML pass
+	//nolint:gosec // our own documents, in which goldmark lets no HTML pass
+	return asPage(view{Title: title, Content: template.HTML(content.String())})
 }
 
 // list makes a page of what is in a folder.

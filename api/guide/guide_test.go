@@ -36,7 +36,8 @@ func TestADocumentIsAPage(t *testing.T) {
 	require.Equal(t, "text/html; charset=utf-8", page.Header().Get("Content-Type"))
 	require.Contains(t, page.Header().Get("Content-Security-Policy"), "style-src 'self'")
 	for _, part := range []string{
-		"<title>A &amp; B</title>", `<a href="kits/a.py">a kit</a>`, `<h2 id="second-part">Second part</h2>`, "<td><code>1</code></td>", `<td align="right">`,
+		"<title>A &amp; B</title>", `<a href="kits/a.py">a kit</a>`, `<h2 id="second-part">Second part</h2>`,
+		"<td><code>1</code></td>", `<td align="right">`,
 	} {
 		require.Contains(t, page.Body.String(), part)
 	}

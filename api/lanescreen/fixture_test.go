@@ -59,7 +59,8 @@ func newFakeRange() *fakeRange {
 		})
 	}
 	s.lanes[0].Lane.Session = &lanes.Session{
-		ID: uuid.MustParse(session1), Customer: "Jo Smith", Purchasing: true, Sold: time.Hour, Phase: lanes.Running, Left: 50 * time.Minute, Since: noon,
+		ID: uuid.MustParse(session1), Customer: "Jo Smith", Purchasing: true, Sold: time.Hour, Phase: lanes.Running,
+		Left: 50 * time.Minute, Since: noon,
 	}
 	return s
 }
@@ -80,7 +81,9 @@ func (f *fakeRange) LaneStatus(lane uuid.UUID) (status lanes.LaneStatus, found b
 	return f.lanes[i], true
 }
 
-func (f *fakeRange) LaneChange(lane uuid.UUID) (status lanes.LaneStatus, version uint64, wake <-chan struct{}, found bool) {
+func (f *fakeRange) LaneChange(
+	lane uuid.UUID,
+) (status lanes.LaneStatus, version uint64, wake <-chan struct{}, found bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.reads++
@@ -135,7 +138,8 @@ func newFixtureWithTransport(t *testing.T, transport http.RoundTripper) *fixture
 func (f *fixture) restart(transport http.RoundTripper, key string) {
 	table := endpoint.Errors{}
 	for status, codes := range map[int][]string{
-		400: {"invalid_request", "purchase_malformed"}, 401: {"unauthorized"}, 403: {"cross_site"}, 404: {"not_found", "session_not_found", "session_ended"},
+		400: {"invalid_request", "purchase_malformed"}, 401: {"unauthorized"}, 403: {"cross_site"},
+		404: {"not_found", "session_not_found", "session_ended"},
 		405: {"method_not_allowed"}, 409: {"not_waiting", "no_purchasing", "purchase_pending", "too_many_unresolved", "duration_out_of_range", "products_not_configured"},
 		408: {"request_timeout"}, 413: {"too_large"}, 415: {"unsupported_media_type"}, 500: {"internal"}, 502: {"products_failed"},
 		503: {"store_unavailable", "starting", "overloaded", "not_owner"}, 504: {"timeout"},

@@ -56,7 +56,8 @@ func TestOnlyImagesOfAtMost96KBAreShown(t *testing.T) {
 	large := append([]byte("\x89PNG\r\n\x1a\n"), bytes.Repeat([]byte{1}, maxPictureSize-8)...)
 	pictures := map[string][]byte{
 		"/a.jpg": jpeg, "/large.png": large, "/a.webp": []byte("RIFF\x10\x00\x00\x00WEBPVP8 "), "/moved/further": jpeg,
-		"/larger.png": append(large, 1), "/page": []byte("<html><script>alert(1)</script>"), "/a.svg": []byte(`<svg xmlns="http://www.w3.org/2000/svg"/>`), "/nothing": {},
+		"/larger.png": append(large, 1), "/page": []byte("<html><script>alert(1)</script>"),
+		"/a.svg": []byte(`<svg xmlns="http://www.w3.org/2000/svg"/>`), "/nothing": {},
 	}
 	url, _ := newPictureServer(t, pictures)
 	f := newFixture(t).opened()

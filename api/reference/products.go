@@ -25,7 +25,8 @@ func ProductsAPI() *openapi3.T {
 	doc := &openapi3.T{
 		OpenAPI: "3.1.0",
 		Info: &openapi3.Info{
-			Title: "Products API", Version: "2.1.0", License: &openapi3.License{Name: "Proprietary", Identifier: "LicenseRef-Proprietary"},
+			Title: "Products API", Version: "2.1.0",
+			License: &openapi3.License{Name: "Proprietary", Identifier: "LicenseRef-Proprietary"},
 			Description: "What the integrator hosts so that customers can buy at the lane. The gateway asks for one type of products at a " +
 				"time, waits 5 seconds (configurable), reads at most 1 MiB and follows no redirect to another host.\n\n" +
 				"A product that breaks a rule is left out, and the others stay. Pictures are lossy JPEG or WebP, under 96 KB, at least " +
@@ -50,8 +51,9 @@ func ProductsAPI() *openapi3.T {
 				Example: string(catalog.Ammo), Schema: types.NewRef(),
 			}},
 			{Value: &openapi3.Parameter{
-				Name: "session-id", In: openapi3.ParameterInHeader, Description: "The session whose customer is shown them, where there is one",
-				Example: endpoint.ExampleID, Schema: openapi3.NewStringSchema().NewRef(),
+				Name: "session-id", In: openapi3.ParameterInHeader,
+				Description: "The session whose customer is shown them, where there is one",
+				Example:     endpoint.ExampleID, Schema: openapi3.NewStringSchema().NewRef(),
 			}},
 		},
 		Responses: openapi3.NewResponses(

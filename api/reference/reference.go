@@ -73,7 +73,9 @@ func asset(name string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) { write(w, name, content, aDay) }
 	}
 	compressed := must(static.FS.ReadFile(name + ".gz"))
-	uncompressed := sync.OnceValue(func() []byte { return must(io.ReadAll(must(gzip.NewReader(bytes.NewReader(compressed))))) })
+	uncompressed := sync.OnceValue(func() []byte {
+		return must(io.ReadAll(must(gzip.NewReader(bytes.NewReader(compressed)))))
+	})
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Vary", "Accept-Encoding")
 		if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {

@@ -103,14 +103,20 @@ func (n *node) seenBy(other *node) lanes.Owner {
 }
 
 var testErrors = endpoint.Errors{
-	"invalid_request": {Status: 400}, "unauthorized": {Status: 401}, "not_found": {Status: 404}, "method_not_allowed": {Status: 405},
-	"request_timeout": {Status: 408}, "too_large": {Status: 413}, "unsupported_media_type": {Status: 415}, "internal": {Status: 500},
-	"wrong_node": {Status: 421}, "overloaded": {Status: 503, RetryAfter: time.Second}, "not_owner": {Status: 503, RetryAfter: time.Second},
-	"timeout": {Status: 504},
+	"invalid_request": {Status: 400}, "unauthorized": {Status: 401}, "not_found": {Status: 404},
+	"method_not_allowed": {Status: 405},
+	"request_timeout":    {Status: 408}, "too_large": {Status: 413}, "unsupported_media_type": {Status: 415},
+	"internal":   {Status: 500},
+	"wrong_node": {Status: 421}, "overloaded": {Status: 503, RetryAfter: time.Second},
+	"not_owner": {Status: 503, RetryAfter: time.Second},
+	"timeout":   {Status: 504},
 }
 
 // newNode starts a node whose requests that are its own are served by the handler. way returns the way of a request.
-func newNode(t *testing.T, name string, way func(*http.Request) Way, handler http.HandlerFunc, configure ...func(*Settings, *httptest.Server)) *node {
+func newNode(
+	t *testing.T, name string, way func(*http.Request) Way, handler http.HandlerFunc,
+	configure ...func(*Settings, *httptest.Server),
+) *node {
 	n := &node{t: t, name: name, unowned: true, registry: prometheus.NewRegistry()}
 	log := zerolog.New(n)
 	a := &endpoint.API{Errors: testErrors, Context: request.Track(log), Defect: func(_ *http.Request, cause error, stack []byte) {
@@ -233,8 +239,10 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(map[string]any{
-		"method": r.Method, "uri": r.RequestURI, "host": r.Host, "client": r.RemoteAddr, "tls": request.OverTLS(r), "entry": request.Entry(r.Context()),
-		"trace": request.Of(r.Context()).TraceID, "header": r.Header, "length": len(body), "body": string(body[:min(len(body), 100)]), "error": fmt.Sprint(err),
+		"method": r.Method, "uri": r.RequestURI, "host": r.Host, "client": r.RemoteAddr, "tls": request.OverTLS(r),
+		"entry": request.Entry(r.Context()),
+		"trace": request.Of(r.Context()).TraceID, "header": r.Header, "length": len(body),
+		"body": string(body[:min(len(body), 100)]), "error": fmt.Sprint(err),
 	})
 }
 

@@ -126,8 +126,9 @@ type Router struct {
 // New returns a Router. Close must be called.
 func New(s Settings) *Router {
 	r := &Router{
-		Settings: s, short: newTransport(s.TLS, shortBuffer), open: newTransport(s.TLS, openBuffer), anonymous: make(screens.Slots, maxUnauthenticated),
-		underWay: map[any]int{}, undialled: map[string]time.Time{},
+		Settings: s, short: newTransport(s.TLS, shortBuffer), open: newTransport(s.TLS, openBuffer),
+		anonymous: make(screens.Slots, maxUnauthenticated),
+		underWay:  map[any]int{}, undialled: map[string]time.Time{},
 	}
 	r.open.DisableKeepAlives = true
 	r.closing, r.close = context.WithCancel(context.Background())
@@ -156,7 +157,9 @@ func (r *Router) Elsewhere(id uuid.UUID) (owner lanes.Owner, elsewhere bool) {
 // Route returns the middleware that hands a request on if another node owns its range. destination returns
 // the range and the way to its owner, and uuid.Nil for a request that every node serves. A request that this
 // middleware lets pass is this node's.
-func (r *Router) Route(fail endpoint.FailFunc, destination func(*http.Request) (uuid.UUID, Way)) func(http.Handler) http.Handler {
+func (r *Router) Route(
+	fail endpoint.FailFunc, destination func(*http.Request) (uuid.UUID, Way),
+) func(http.Handler) http.Handler {
 	if r == nil {
 		return func(next http.Handler) http.Handler { return next }
 	}

@@ -46,7 +46,9 @@ func TestBothLogsHaveTheTrace(t *testing.T) {
 	entry, owner := newPair(t, echo)
 	const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
 	for _, headers := range [][]string{
-		nil, {"Traceparent", "nonsense", "Tracestate", "a=b"}, {"Traceparent", "00-" + trace + "-00f067aa0ba902b7-01", "Tracestate", "a=b"},
+		nil,
+		{"Traceparent", "nonsense", "Tracestate", "a=b"},
+		{"Traceparent", "00-" + trace + "-00f067aa0ba902b7-01", "Tracestate", "a=b"},
 	} {
 		response := entry.send("GET", "/things", "", headers...)
 		id := response.header["Trace-Id"]
@@ -79,7 +81,8 @@ func TestBothLogsHaveTheTrace(t *testing.T) {
 func TestNobodyElseSaysWhoTheClientIs(t *testing.T) {
 	entry, owner := newPair(t, echo)
 	spoofed := []string{
-		clientHeader, "192.0.2.99:1", tlsHeader, "true", entryHeader, "other", serviceHeader, string(operations), "rangegate-anything", "x",
+		clientHeader, "192.0.2.99:1", tlsHeader, "true", entryHeader, "other", serviceHeader, string(operations),
+		"rangegate-anything", "x",
 		"X-Forwarded-For", "192.0.2.98", "X-Forwarded-Proto", "https", "Forwarded", "for=192.0.2.97",
 	}
 	for _, n := range []*node{entry, owner} {
@@ -472,7 +475,9 @@ func gauge(n *node) float64 { return n.value("rangegate_relayed_links", "") }
 
 // upgrade switches to the protocol of lines, which answers each line with the same line. It returns the
 // status and Retry-After of the response.
-func upgrade(t *testing.T, address string, path string) (c net.Conn, reader *bufio.Reader, status int, retryAfter string) {
+func upgrade(
+	t *testing.T, address string, path string,
+) (c net.Conn, reader *bufio.Reader, status int, retryAfter string) {
 	t.Helper()
 	c, err := net.Dial("tcp", address)
 	require.NoError(t, err)

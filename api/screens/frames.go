@@ -33,7 +33,9 @@ func NewFrameCache[View any](view func(lanes.LaneStatus, lanes.Instant) View) *F
 }
 
 // Lanes returns the lanes that have changed between two versions, encoded, and the instant of their times.
-func (f *FrameCache[View]) Lanes(r clock, after, version uint64, changed []lanes.LaneStatus) (now string, encoded []byte) {
+func (f *FrameCache[View]) Lanes(
+	r clock, after, version uint64, changed []lanes.LaneStatus,
+) (now string, encoded []byte) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	at := r.Now()

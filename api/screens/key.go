@@ -59,7 +59,9 @@ func (k Key) HasCookie(r *http.Request) bool {
 // and returns the status of the refusal: 401, also if there is no such screen, or 429. configured is whether
 // there is. The right key is taken whatever others of that network have sent: in production it has 128 random
 // bits, which no number of guesses finds.
-func (k Key) Exchange(w http.ResponseWriter, r *http.Request, configured bool, wrong *AttemptLimiter[netip.Prefix]) (status int) {
+func (k Key) Exchange(
+	w http.ResponseWriter, r *http.Request, configured bool, wrong *AttemptLimiter[netip.Prefix],
+) (status int) {
 	if match := Equal(r.URL.Query().Get("key"), k.Secret); !match || !configured {
 		wait, ok := wrong.Reserve(request.ClientNetwork(r))
 		if !ok {

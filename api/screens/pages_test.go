@@ -26,7 +26,8 @@ func send(h http.Handler, method, path string, headers ...string) *httptest.Resp
 
 func newSite() http.Handler {
 	files := Load(fstest.MapFS{
-		"web/page.html": {Data: []byte("<!DOCTYPE html>")}, "web/main.js": {Data: []byte("//")}, "web/web.go": {Data: []byte("package web")},
+		"web/page.html": {Data: []byte("<!DOCTYPE html>")}, "web/main.js": {Data: []byte("//")},
+		"web/web.go": {Data: []byte("package web")},
 	})
 	r := chi.NewRouter()
 	r.Use(Guard(fail))

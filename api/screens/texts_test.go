@@ -101,7 +101,9 @@ func TestEveryLanguageHasTheSameSentencesWithTheSameValues(t *testing.T) {
 // keys returns the keys that every language has. A language may also have "said.<sentence>", the translation
 // of an English sentence of the gateway.
 func keys(texts map[string]string) []string {
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(texts)), func(key string) bool { return strings.HasPrefix(key, "said.") })
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(texts)), func(key string) bool {
+		return strings.HasPrefix(key, "said.")
+	})
 }
 
 var (

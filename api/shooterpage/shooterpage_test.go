@@ -44,7 +44,8 @@ func newFakeRange() *fakeRange {
 	return &fakeRange{version: 1, wake: make(chan struct{}), status: lanes.LaneStatus{
 		Place: lanes.Place{ID: uuid.New(), Name: "Lane 7"}, Link: lanes.LinkUp,
 		Lane: lanes.Lane{Purchasing: true, Help: &lanes.HelpCall{At: noon.Wall}, Session: &lanes.Session{
-			ID: session, Group: uuid.New(), Customer: "Jo Smith", Sold: time.Hour, Phase: lanes.Running, Left: 50 * time.Minute, Since: noon, Created: noon, Began: &noon,
+			ID: session, Group: uuid.New(), Customer: "Jo Smith", Sold: time.Hour, Phase: lanes.Running,
+			Left: 50 * time.Minute, Since: noon, Created: noon, Began: &noon,
 			Correlation: &lanes.Correlation{},
 		}},
 	}}
@@ -53,7 +54,9 @@ func newFakeRange() *fakeRange {
 func (f *fakeRange) Now() lanes.Instant     { return noon.Add(90 * time.Second) }
 func (f *fakeRange) Ended() <-chan struct{} { return nil }
 
-func (f *fakeRange) SessionChange(id uuid.UUID) (status lanes.LaneStatus, version uint64, wake <-chan struct{}, found bool) {
+func (f *fakeRange) SessionChange(
+	id uuid.UUID,
+) (status lanes.LaneStatus, version uint64, wake <-chan struct{}, found bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.gone || id != session {
@@ -97,7 +100,8 @@ func newFixture(t *testing.T) *fixture {
 	a := &endpoint.API{Errors: table, Defect: func(_ *http.Request, cause error, stack []byte) { t.Errorf("defect: %v\n%s", cause, stack) }}
 	r := chi.NewRouter()
 	Mount(r, a, Settings{
-		Addresses: f.addresses, WrongAddresses: screens.NewAttemptLimiter[netip.Prefix](MaxWrongAddresses), Streams: prometheus.NewGauge(prometheus.GaugeOpts{}),
+		Addresses: f.addresses, WrongAddresses: screens.NewAttemptLimiter[netip.Prefix](MaxWrongAddresses),
+		Streams: prometheus.NewGauge(prometheus.GaugeOpts{}),
 		Range: func(id uuid.UUID) (Range, error) {
 			if id == north {
 				return f.fakeRange, nil
@@ -140,7 +144,8 @@ func (f *fixture) requireStatus(status int, path string) {
 
 // follow returns the function that returns the next message of the session's page: its event and its data.
 func (f *fixture) follow() (next func() string) {
-	response := f.request(f.addresses.Path(north, session) + "/stream") //nolint:bodyclose // it is closed when the test ends
+	//nolint:bodyclose // it is closed when the test ends
+	response := f.request(f.addresses.Path(north, session) + "/stream")
 	require.Equal(f.t, http.StatusOK, response.StatusCode)
 	lines := bufio.NewReader(response.Body)
 	return func() string {

@@ -112,7 +112,8 @@ func TestHoldsAreShownWithWhatTheyLieOver(t *testing.T) {
 // Names and prices stand with their items where the products API had told them.
 func TestPurchasesThatWaitForStaff(t *testing.T) {
 	p := lanes.Purchase{
-		ID: nobody, Session: bay, Items: []lanes.Item{{ID: lanes.TimeItem, Qty: 15}, {ID: "9mm", Qty: 2}}, Reason: "timed out", Trace: "till-1",
+		ID: nobody, Session: bay, Items: []lanes.Item{{ID: lanes.TimeItem, Qty: 15}, {ID: "9mm", Qty: 2}},
+		Reason: "timed out", Trace: "till-1",
 		At: lanes.Instant{Wall: time.Date(2026, time.May, 1, 12, 0, 0, 0, time.UTC)},
 	}
 	r := &fakeRange{unresolved: []lanes.OpenPurchase{{Purchase: p, Lane: lane}}}

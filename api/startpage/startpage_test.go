@@ -42,7 +42,11 @@ func TestEveryClientGetsWhatItAsksFor(t *testing.T) {
 	list := `{"ranges":[{"range_id":"11111111-1111-4111-8111-111111111111","name":"North range","control_screen":"/control/11111111-1111-4111-8111-111111111111"}],` +
 		`"complete":true,"documents":[{"name":"openapi","path":"/openapi.json"}]}`
 	for _, accept := range [][]string{
-		{"application/json"}, {"application/json, text/plain, */*"}, {"text/html;q=0.5, application/json"}, {"text/html;q=0, application/json;q=0.1"}, {"text/plain", "application/json; charset=utf-8"},
+		{"application/json"},
+		{"application/json, text/plain, */*"},
+		{"text/html;q=0.5, application/json"},
+		{"text/html;q=0, application/json;q=0.1"},
+		{"text/plain", "application/json; charset=utf-8"},
 	} {
 		response := get(site, accept...)
 		require.Equal(t, http.StatusOK, response.Code, accept)

@@ -66,10 +66,12 @@ type Readers struct {
 // NewReaders returns a Readers without any. open is labelled by kind; closing may be nil, and reserve, which is that
 // of endpoint.API.
 func NewReaders(
-	limit int, closing <-chan struct{}, open *prometheus.GaugeVec, refused prometheus.Counter, reserve func(context.Context) (endpoint.PageRoom, error),
+	limit int, closing <-chan struct{}, open *prometheus.GaugeVec, refused prometheus.Counter,
+	reserve func(context.Context) (endpoint.PageRoom, error),
 ) *Readers {
 	return &Readers{
-		limit: limit, slots: screens.NewSlotTable(limit), closing: closing, polls: open.WithLabelValues("poll"), streams: open.WithLabelValues("stream"),
+		limit: limit, slots: screens.NewSlotTable(limit), closing: closing, polls: open.WithLabelValues("poll"),
+		streams: open.WithLabelValues("stream"),
 		refused: refused, reserve: reserve, frames: map[uuid.UUID]*frame{},
 	}
 }

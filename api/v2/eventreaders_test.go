@@ -104,7 +104,9 @@ func (r *loggingRange) HistoryKeptBehind(ctx context.Context) (uint64, error) {
 	return r.EventsKeptBehind(ctx)
 }
 
-func (r *loggingRange) Redeliver(_ context.Context, selection lanes.EventSelection, _ *lanes.KeyOf[lanes.Redelivery]) (lanes.Redelivery, error) {
+func (r *loggingRange) Redeliver(
+	_ context.Context, selection lanes.EventSelection, _ *lanes.KeyOf[lanes.Redelivery],
+) (lanes.Redelivery, error) {
 	if selection.Whole && selection.After < uint64(r.trimmed) {
 		return lanes.Redelivery{}, lanes.ErrEventsGone
 	}

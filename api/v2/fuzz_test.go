@@ -23,12 +23,16 @@ type fakeRange struct {
 	modified *lanes.Modify
 }
 
-func (r *fakeRange) Create(_ context.Context, lane uuid.UUID, command lanes.Create, _ *lanes.Key) (*lanes.SessionView, error) {
+func (r *fakeRange) Create(
+	_ context.Context, lane uuid.UUID, command lanes.Create, _ *lanes.Key,
+) (*lanes.SessionView, error) {
 	r.created = &command
 	return &lanes.SessionView{ID: command.Session, Lane: lane, Group: command.Group, Minutes: command.Minutes}, nil
 }
 
-func (r *fakeRange) On(_ context.Context, _ uuid.UUID, command lanes.Command, _ *lanes.Key) (*lanes.SessionView, error) {
+func (r *fakeRange) On(
+	_ context.Context, _ uuid.UUID, command lanes.Command, _ *lanes.Key,
+) (*lanes.SessionView, error) {
 	modify := command.(lanes.Modify)
 	r.modified = &modify
 	return &lanes.SessionView{}, nil
@@ -56,7 +60,8 @@ func FuzzCreateBody(f *testing.F) {
 	whole := `{"customer_name":"Jo Smith","lane_id":"44444444-4444-4444-8444-000000000001","group_id":"33333333-3333-4333-8333-000000000001","duration":60}`
 	for _, seed := range []string{
 		whole, `{}`, `null`, `[]`, "", whole + "{}", "\xff", `{"customer_name":"\u0000"}`,
-		strings.Replace(whole, "60", "60.0", 1), strings.Replace(whole, "60", "6e1", 1), strings.Replace(whole, "60", "481", 1),
+		strings.Replace(whole, "60", "60.0", 1), strings.Replace(whole, "60", "6e1", 1),
+		strings.Replace(whole, "60", "481", 1),
 		strings.Replace(whole, "60", "99999999999999999999", 1), strings.Replace(whole, "}", `,"auto_start":null}`, 1),
 		strings.Replace(whole, "}", `,"auto_start":"yes"}`, 1), strings.Replace(whole, "}", `,"duration":1}`, 1),
 		strings.Replace(whole, "Jo Smith", strings.Repeat("ü", 201), 1), strings.Repeat(`{"a":`, 5000),

@@ -61,7 +61,8 @@ func ViewOfLane(lane lanes.LaneStatus) LaneView {
 func statusOf(lane lanes.LaneStatus) LaneStatus {
 	status := LaneStatus{
 		ID: lane.ID, Phase: "free", Hold: lane.Lane.Held,
-		Link: string(lane.Link), LinkSince: endpoint.Stamp(lane.LinkSince), NotUsable: endpoint.Optional(lane.NotUsable),
+		Link: string(lane.Link), LinkSince: endpoint.Stamp(lane.LinkSince),
+		NotUsable: endpoint.Optional(lane.NotUsable),
 	}
 	if session := lane.Lane.Session; session != nil {
 		status.Session, status.Phase = &session.ID, string(session.Phase)
@@ -70,7 +71,9 @@ func statusOf(lane lanes.LaneStatus) LaneStatus {
 }
 
 // List returns the handler that responds with a list of the range, each element as show returns it.
-func List[T, View any](h Handlers, read func(Range) []T, show func(T) View) func(context.Context, endpoint.Empty) ([]View, error) {
+func List[T, View any](
+	h Handlers, read func(Range) []T, show func(T) View,
+) func(context.Context, endpoint.Empty) ([]View, error) {
 	return endpoint.WithTarget(h.RangeOf, func(_ context.Context, r Range, _ endpoint.Empty) ([]View, error) {
 		return endpoint.Views(read(r), show), nil
 	})

@@ -75,7 +75,8 @@ func readPage(in *endpoint.Input) page {
 func eventOf(logged lanes.Logged, log recordLog) Event {
 	return Event{
 		Cursor: log.cursor(logged.Cursor).String(), ID: logged.Event.ID, OccurredAt: endpoint.Stamp(logged.Event.At),
-		Payload: webhook.BodyOf(logged.Event), Simulated: logged.Simulated, Webhook: logged.Webhook, Attempt: AttemptOf(logged.Attempt), Attempts: AttemptsOf(logged),
+		Payload: webhook.BodyOf(logged.Event), Simulated: logged.Simulated, Webhook: logged.Webhook,
+		Attempt: AttemptOf(logged.Attempt), Attempts: AttemptsOf(logged),
 		Correlation: CorrelationOf(logged.Event.Correlation),
 	}
 }
@@ -100,7 +101,8 @@ func AttemptOf(a *lanes.Attempt) *Attempt {
 		return nil
 	}
 	view := &Attempt{
-		At: endpoint.Stamp(a.At), Error: endpoint.Optional(a.Error), Duration: a.Duration.Milliseconds(), Outcome: a.Outcome(), GivenUp: a.GivenUp,
+		At: endpoint.Stamp(a.At), Error: endpoint.Optional(a.Error), Duration: a.Duration.Milliseconds(),
+		Outcome: a.Outcome(), GivenUp: a.GivenUp,
 	}
 	if !a.RetryAt.IsZero() {
 		view.RetryAt = new(endpoint.Stamp(a.RetryAt))

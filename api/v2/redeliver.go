@@ -16,7 +16,8 @@ type Redelivered struct {
 
 // redeliverable are the kinds of events that may be sent again.
 var redeliverable = []string{
-	string(lanes.Help), string(lanes.CarrierHit), string(lanes.SessionCreated), string(lanes.SessionStarted), string(lanes.SessionPaused),
+	string(lanes.Help), string(lanes.CarrierHit), string(lanes.SessionCreated), string(lanes.SessionStarted),
+	string(lanes.SessionPaused),
 	string(lanes.SessionResumed), string(lanes.SessionStopped), string(lanes.SessionModified),
 }
 
@@ -42,7 +43,9 @@ func readSelection(in *endpoint.Input) selection {
 	return selection
 }
 
-func (h Handlers) redeliverOne(ctx context.Context, cursor endpoint.LogCursor, key *lanes.KeyOf[lanes.Redelivery]) (lanes.Redelivery, error) {
+func (h Handlers) redeliverOne(
+	ctx context.Context, cursor endpoint.LogCursor, key *lanes.KeyOf[lanes.Redelivery],
+) (lanes.Redelivery, error) {
 	r, err := h.RangeOf(ctx)
 	if err != nil {
 		return lanes.Redelivery{}, err
@@ -53,7 +56,9 @@ func (h Handlers) redeliverOne(ctx context.Context, cursor endpoint.LogCursor, k
 	return lanes.Redelivery{}, r.RedeliverOne(ctx, cursor.Number, key)
 }
 
-func (h Handlers) redeliver(ctx context.Context, part selection, key *lanes.KeyOf[lanes.Redelivery]) (lanes.Redelivery, error) {
+func (h Handlers) redeliver(
+	ctx context.Context, part selection, key *lanes.KeyOf[lanes.Redelivery],
+) (lanes.Redelivery, error) {
 	r, err := h.RangeOf(ctx)
 	if err != nil {
 		return lanes.Redelivery{}, err

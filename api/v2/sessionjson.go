@@ -28,7 +28,9 @@ func appendViews(sessions []*lanes.SessionView) endpoint.Appender[[]SessionView]
 }
 
 // AppendList appends a JSON list of sessions, each encoded by appendOne.
-func AppendList(buffer []byte, sessions []*lanes.SessionView, appendOne func([]byte, *lanes.SessionView) []byte) []byte {
+func AppendList(
+	buffer []byte, sessions []*lanes.SessionView, appendOne func([]byte, *lanes.SessionView) []byte,
+) []byte {
 	buffer = append(buffer, '[')
 	for i, s := range sessions {
 		if i > 0 {

@@ -42,7 +42,8 @@ func drawSession(t *rapid.T) *lanes.SessionView {
 	}
 	if rapid.Bool().Draw(t, "has a correlation") {
 		s.Correlation = &lanes.Correlation{
-			ExternalID: rapid.String().Draw(t, "external id"), Metadata: rapid.MapOfN(rapid.String(), rapid.String(), 0, 3).Draw(t, "metadata"),
+			ExternalID: rapid.String().Draw(t, "external id"),
+			Metadata:   rapid.MapOfN(rapid.String(), rapid.String(), 0, 3).Draw(t, "metadata"),
 		}
 	}
 	if rapid.Bool().Draw(t, "has begun") {

@@ -51,7 +51,8 @@ func newFakeRange() *fakeRange {
 		})
 	}
 	f.lanes[0].Lane.Session = &lanes.Session{
-		ID: uuid.New(), Group: uuid.New(), Customer: "Jo van der Smith", Sold: time.Hour, Phase: lanes.Running, Left: 50 * time.Minute, Since: noon,
+		ID: uuid.New(), Group: uuid.New(), Customer: "Jo van der Smith", Sold: time.Hour, Phase: lanes.Running,
+		Left: 50 * time.Minute, Since: noon,
 		Purchase: &lanes.Purchase{ID: uuid.New(), Phase: lanes.Pending, Items: []lanes.Item{{ID: "9mm", Qty: 2}}, UserMessage: "Sold out."},
 	}
 	return f
@@ -119,8 +120,9 @@ type fixture struct {
 
 func newFixture(t *testing.T) *fixture {
 	f := &fixture{
-		fakeRange: newFakeRange(), t: t, wrong: screens.NewAttemptLimiter[netip.Prefix](screens.MaxWrongKeys), streams: prometheus.NewGauge(prometheus.GaugeOpts{Name: "streams"}),
-		boards: map[uuid.UUID]Board{uuid.MustParse(north): {Key: northKey}, uuid.MustParse(south): {Key: southKey}},
+		fakeRange: newFakeRange(), t: t, wrong: screens.NewAttemptLimiter[netip.Prefix](screens.MaxWrongKeys),
+		streams: prometheus.NewGauge(prometheus.GaugeOpts{Name: "streams"}),
+		boards:  map[uuid.UUID]Board{uuid.MustParse(north): {Key: northKey}, uuid.MustParse(south): {Key: southKey}},
 	}
 	f.reload()
 	return f
@@ -134,8 +136,10 @@ func (f *fixture) reload() {
 	f.closing = make(chan struct{})
 	table := endpoint.Errors{}
 	for status, codes := range map[int][]string{
-		400: {"invalid_request"}, 401: {"unauthorized"}, 403: {"cross_site"}, 404: {"not_found"}, 405: {"method_not_allowed"}, 408: {"request_timeout"},
-		413: {"too_large"}, 415: {"unsupported_media_type"}, 500: {"internal"}, 503: {"starting", "overloaded", "not_owner"}, 504: {"timeout"},
+		400: {"invalid_request"}, 401: {"unauthorized"}, 403: {"cross_site"}, 404: {"not_found"},
+		405: {"method_not_allowed"}, 408: {"request_timeout"},
+		413: {"too_large"}, 415: {"unsupported_media_type"}, 500: {"internal"},
+		503: {"starting", "overloaded", "not_owner"}, 504: {"timeout"},
 	} {
 		for _, code := range codes {
 			table[code] = endpoint.Error{Status: status, Sentence: code}
@@ -295,7 +299,8 @@ func TestAStreamHasWhatIsShownAndNothingElse(t *testing.T) {
 
 func TestNamesAreShortAndOnlyWhereTheRangeShowsThem(t *testing.T) {
 	for name, short := range map[string]string{
-		"Jo Smith": "Jo S.", "Jo van der Smith": "Jo S.", " Jo ": "Jo", "": "", "Élodie Öz": "Élodie Ö.", "Walk-in 12": "Walk-in 12", "李 小龙": "李 小.",
+		"Jo Smith": "Jo S.", "Jo van der Smith": "Jo S.", " Jo ": "Jo", "": "", "Élodie Öz": "Élodie Ö.",
+		"Walk-in 12": "Walk-in 12", "李 小龙": "李 小.",
 	} {
 		require.Equal(t, short, shortName(name))
 	}

@@ -459,7 +459,8 @@ func (s *servers) waitServed(ctx context.Context, before []*localcluster.Node) e
 		working.Go(func() error {
 			for {
 				how, err := calls{
-					Address: s.Nodes[1].Address, Clients: 1, Method: http.MethodGet, Status: http.StatusOK, Paths: []string{prefix + "/sessions"},
+					Address: s.Nodes[1].Address, Clients: 1, Method: http.MethodGet, Status: http.StatusOK,
+					Paths:  []string{prefix + "/sessions"},
 					Header: map[string]string{"range-id": localcluster.RangeID(number).String(), "token": localcluster.Token(number)},
 				}.expect()
 				if found := strings.Count(how.Body, `"session_id"`); err == nil && found != s.Lanes {

@@ -66,7 +66,9 @@ func measureDeliveries(ctx context.Context, t *trial) (err error) {
 }
 
 // deliverAll starts a range with pending events.
-func deliverAll(ctx context.Context, t *trial, integrator *peer, address string, laneCount int) (perSecond float64, err error) {
+func deliverAll(
+	ctx context.Context, t *trial, integrator *peer, address string, laneCount int,
+) (perSecond float64, err error) {
 	g, err := newGatewayOn(t.store())
 	if err != nil {
 		return 0, err
@@ -91,7 +93,8 @@ func deliverAll(ctx context.Context, t *trial, integrator *peer, address string,
 	}
 	return countWhile(integrator, laneCount*eventsALane, func() error {
 		_, err := g.startWith(ctx, actors.Settings{
-			Layout: layout, Driver: g.hardware, Receivers: []delivery.Receiver{{Webhook: to, Slots: atOnce, Queue: laneCount * eventsALane}},
+			Layout: layout, Driver: g.hardware,
+			Receivers: []delivery.Receiver{{Webhook: to, Slots: atOnce, Queue: laneCount * eventsALane}},
 		})
 		return err
 	})
@@ -119,7 +122,9 @@ func countWhile(integrator *peer, n int, send func() error) (perSecond float64, 
 }
 
 // postAll posts n bodies of the same kind; around wraps each post.
-func postAll(ctx context.Context, integrator *peer, address string, n int, around func(i int, post func() error) error) (float64, error) {
+func postAll(
+	ctx context.Context, integrator *peer, address string, n int, around func(i int, post func() error) error,
+) (float64, error) {
 	transport := &http.Transport{MaxIdleConnsPerHost: atOnce, MaxConnsPerHost: atOnce}
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport}

@@ -40,7 +40,9 @@ func startEndingRange(ctx context.Context, t *trial, ending, free int, within ti
 }
 
 // newEndingRange makes a range with sessions that end evenly within a time after the lead, and with free lanes.
-func newEndingRange(ctx context.Context, kind storeKind, ending, free int, lead, within time.Duration) (d *endingRange, err error) {
+func newEndingRange(
+	ctx context.Context, kind storeKind, ending, free int, lead, within time.Duration,
+) (d *endingRange, err error) {
 	g, err := newGatewayOn(kind)
 	if err != nil {
 		return nil, err

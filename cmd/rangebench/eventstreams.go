@@ -29,7 +29,8 @@ func measureEventStreams(ctx context.Context, t *trial) error {
 	return t.compareApart(ctx, 5, isolated{What: "event streams", Lanes: n}, isolated{What: "bare event streams", Lanes: n},
 		figures.Figure{
 			Name: "stream", Unit: "KB", Goal: figures.AtMost(1.5),
-			What: "an open GET /events/stream", Limit: "a request of net/http that writes server-sent events of the same bytes",
+			What:  "an open GET /events/stream",
+			Limit: "a request of net/http that writes server-sent events of the same bytes",
 		},
 		figures.Figure{
 			Name: "fan-out", Unit: "ms", Goal: figures.AtMost(2),
@@ -38,7 +39,8 @@ func measureEventStreams(ctx context.Context, t *trial) error {
 		},
 		figures.Figure{
 			Name: "poll", Unit: "KB", Goal: figures.Below(20),
-			What: "a GET /events that waits, beyond its idle connection", Limit: "likewise a request of net/http that waits",
+			What:  "a GET /events that waits, beyond its idle connection",
+			Limit: "likewise a request of net/http that waits",
 		})
 }
 

@@ -46,7 +46,8 @@ func (e expiry) measure(ctx context.Context, t *trial) error {
 	figure := func(percentile string) figures.Figure {
 		return figures.Figure{
 			Name: percentile, Unit: "ms", Goal: figures.AtMost(1.5),
-			What: "from a session's deadline to the order to stop at the link", Limit: "time.AfterFunc with the same deadlines",
+			What:  "from a session's deadline to the order to stop at the link",
+			Limit: "time.AfterFunc with the same deadlines",
 		}
 	}
 	return t.compare(ctx, e.rounds,
@@ -158,7 +159,9 @@ func (e expiry) free() int {
 }
 
 // sellMeanwhile sells a session on each of the lanes at a fixed rate from the first deadline on, until end is called.
-func (e expiry) sellMeanwhile(ctx context.Context, r *actors.Range, free []lanes.Place, from time.Duration) (end func()) {
+func (e expiry) sellMeanwhile(
+	ctx context.Context, r *actors.Range, free []lanes.Place, from time.Duration,
+) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var selling sync.WaitGroup
 	begun := time.Now().Add(from)

@@ -144,8 +144,9 @@ func selfSigned(dir string) (files config.TLS, err error) {
 		return files, err
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "rangebench"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "rangebench"},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore:   time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
 	}
 	certificate, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
@@ -226,8 +227,9 @@ func (to fairAPI) fill(sessions int) error {
 			failed <- func() error {
 				for range sessions / 12 {
 					body, err := json.Marshal(map[string]any{
-						"customer_name": "Jo", "duration": 30, "metadata": metadata, "group_id": "33333333-3333-4333-8333-000000000001",
-						"lane_id": fmt.Sprintf("44444444-4444-4444-8444-%012d", lane+1),
+						"customer_name": "Jo", "duration": 30, "metadata": metadata,
+						"group_id": "33333333-3333-4333-8333-000000000001",
+						"lane_id":  fmt.Sprintf("44444444-4444-4444-8444-%012d", lane+1),
 					})
 					if err != nil {
 						return err
@@ -390,7 +392,8 @@ func (f flood) leave(request string) {
 		if _, err = io.WriteString(conn, request); err != nil {
 			return
 		}
-		response, err := http.ReadResponse(answers, nil) //nolint:bodyclose // a refusal is read to its end, and what is not refused stays unread
+		//nolint:bodyclose // a refusal is read to its end, and what is not refused stays unread
+		response, err := http.ReadResponse(answers, nil)
 		if err != nil {
 			return
 		}

@@ -66,7 +66,8 @@ func openGateway(d *disk) (*gateway, error) {
 	}
 	g := &gateway{
 		clock: clock, hardware: sim.New(clock.Now), file: &hangingStore{Store: kept}, disk: d,
-		registry: prometheus.NewRegistry(), log: zerolog.New(nowhere).Level(zerolog.InfoLevel).With().Timestamp().Logger(), nowhere: nowhere,
+		registry: prometheus.NewRegistry(),
+		log:      zerolog.New(nowhere).Level(zerolog.InfoLevel).With().Timestamp().Logger(), nowhere: nowhere,
 	}
 	g.Gateway = actors.NewGateway(clock, g.file, metrics.New(g.registry), g.log)
 	return g, nil
@@ -90,7 +91,8 @@ func (g *gateway) startOn(
 	ctx context.Context, layout lanes.Layout, hardware link.Driver, webhook delivery.Webhook,
 ) (*actors.Range, error) {
 	return g.startWith(ctx, actors.Settings{
-		Layout: layout, Driver: hardware, Receivers: []delivery.Receiver{{Webhook: webhook, Purchases: true, Slots: 16, Queue: 10_000}},
+		Layout: layout, Driver: hardware,
+		Receivers: []delivery.Receiver{{Webhook: webhook, Purchases: true, Slots: 16, Queue: 10_000}},
 	})
 }
 

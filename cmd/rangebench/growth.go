@@ -57,7 +57,8 @@ func measureRanges(ctx context.Context, t *trial) error {
 	var into []figures.Figure
 	for _, of := range burdens {
 		into = append(into, figures.Figure{
-			Name: of.name, Unit: of.unit, Goal: figures.AtMost(1.1), What: of.what + ", in ranges of 100", Limit: "the same lanes in one range",
+			Name: of.name, Unit: of.unit, Goal: figures.AtMost(1.1), What: of.what + ", in ranges of 100",
+			Limit: "the same lanes in one range",
 		})
 	}
 	return t.compareApart(ctx, 1, isolated{What: "load", Lanes: n, Ranges: max(1, n/100)}, isolated{What: "load", Lanes: n}, into...)

@@ -36,7 +36,8 @@ func measureMemory(ctx context.Context, t *trial) error {
 	return t.compareApart(ctx, 2, isolated{What: "connected lanes", Lanes: connected}, isolated{What: "bare connections", Lanes: connected},
 		figures.Figure{
 			Name: "connected", Unit: "KB", Goal: figures.AtMost(1.1),
-			What: "a lane on a websocket, pinged", Limit: "a websocket connection with a goroutine that reads it through a bufio.Reader",
+			What:  "a lane on a websocket, pinged",
+			Limit: "a websocket connection with a goroutine that reads it through a bufio.Reader",
 		})
 }
 

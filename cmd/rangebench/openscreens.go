@@ -42,7 +42,8 @@ func measureOpenScreens(ctx context.Context, t *trial) error {
 		func(ctx context.Context) ([]float64, error) { return bareScreens(ctx, n, said) },
 		figures.Figure{
 			Name: "control", Unit: "µs CPU", Goal: figures.AtMost(2),
-			What: "a change of one lane, for each of 50 control screens", Limit: "a request of net/http that writes the same messages, for each of 50",
+			What:  "a change of one lane, for each of 50 control screens",
+			Limit: "a request of net/http that writes the same messages, for each of 50",
 		},
 		figures.Figure{
 			Name: "board", Unit: "µs CPU", Goal: figures.AtMost(2),
@@ -50,7 +51,8 @@ func measureOpenScreens(ctx context.Context, t *trial) error {
 		},
 		figures.Figure{
 			Name: "lane", Unit: "µs CPU", Goal: figures.AtMost(2.5),
-			What: "a ceasefire over the range, or its end, for each of 400 lane screens", Limit: "likewise, for each of 400",
+			What:  "a ceasefire over the range, or its end, for each of 400 lane screens",
+			Limit: "likewise, for each of 400",
 		},
 		figures.Figure{
 			Name: "woken", Unit: "screens", Goal: figures.AtMost(1),
@@ -138,7 +140,9 @@ func (w *watched) turnOnce(ctx context.Context, i int) error {
 
 // cost returns the microseconds of CPU that this process uses for one call, of an even number of them, with
 // what follows from it.
-func (w *watched) cost(ctx context.Context, one func(context.Context, int) error, times int) (microseconds float64, err error) {
+func (w *watched) cost(
+	ctx context.Context, one func(context.Context, int) error, times int,
+) (microseconds float64, err error) {
 	runtime.GC() // of earlier work, such as signing in
 	time.Sleep(screenSettle)
 	before := cpuTime()
@@ -152,7 +156,9 @@ func (w *watched) cost(ctx context.Context, one func(context.Context, int) error
 }
 
 // recordScreen records what a screen of the kind receives: its picture, and a change and its reverse.
-func (w *watched) recordScreen(ctx context.Context, kind string, one func(context.Context, int) error) (*bareStreams, error) {
+func (w *watched) recordScreen(
+	ctx context.Context, kind string, one func(context.Context, int) error,
+) (*bareStreams, error) {
 	rangeID := w.r.Layout().Range.String()
 	var stream io.ReadCloser
 	var err error
@@ -195,7 +201,8 @@ func (w *watched) woken(ctx context.Context) (reached float64, err error) {
 	var audiences []*child
 	for _, r := range []*actors.Range{w.r, other} {
 		all, err := viewers{
-			Address: address, Range: r.Layout().Range.String(), Lanes: w.Lanes, Screens: screenCount, Boards: screenCount, At: laneIDs(r, len(w.sessions)),
+			Address: address, Range: r.Layout().Range.String(), Lanes: w.Lanes, Screens: screenCount,
+			Boards: screenCount, At: laneIDs(r, len(w.sessions)),
 		}.start()
 		if err != nil {
 			return 0, err

@@ -49,7 +49,8 @@ func (r reading) measure(ctx context.Context, t *trial) (err error) {
 		func(context.Context) ([]float64, error) { return requestRate(s.send(address, all)) },
 		figures.Figure{
 			Unit: "1/s", Goal: figures.AtLeast(r.goal),
-			What: "requests a second with 64 clients", Limit: "a bare chi handler that writes the same bytes from memory",
+			What:  "requests a second with 64 clients",
+			Limit: "a bare chi handler that writes the same bytes from memory",
 		},
 		figures.Figure{Name: "p99", Unit: "ms", What: "the 99th percentile of the same", Limit: "of the same"})
 }

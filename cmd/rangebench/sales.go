@@ -53,7 +53,8 @@ func measureSales(ctx context.Context, t *trial, kind storeKind) (err error) {
 		into = append(into,
 			figures.Figure{
 				Name: d.name, Unit: "1/s", Goal: figures.AtLeast(0.7),
-				What: "requests a second with 64 clients", Limit: "a bare chi handler that decodes the same body and commits records of the same size in groups",
+				What:  "requests a second with 64 clients",
+				Limit: "a bare chi handler that decodes the same body and commits records of the same size in groups",
 			},
 			figures.Figure{Name: d.name + " p99", Unit: "ms", Goal: latency(d), What: "the 99th percentile of the same", Limit: "of the same"})
 	}
@@ -138,7 +139,8 @@ func (s *salesFixture) measureBareSales(context.Context) (had []float64, err err
 	for _, d := range deeds {
 		all := d.calls(s)
 		if len(all.Paths) == 0 { // no lane of the gateway has a session
-			for _, place := range s.r.Layout().Lanes { // its records replace those of the same lanes, as the gateway's do
+			// Its records replace those of the same lanes, as the gateway's do.
+			for _, place := range s.r.Layout().Lanes {
 				all.Paths = append(all.Paths, pathOf(d.name, place.ID))
 			}
 		}

@@ -132,7 +132,9 @@ type turnTimes struct {
 }
 
 // until requests a turn, and waits until all have it.
-func until(ctx context.Context, all *child, turn func(context.Context, bool) (time.Time, error), closed bool) (turnTimes, error) {
+func until(
+	ctx context.Context, all *child, turn func(context.Context, bool) (time.Time, error), closed bool,
+) (turnTimes, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	begun := time.Now()

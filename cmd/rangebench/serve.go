@@ -36,7 +36,8 @@ func serveAll(g *gateway, ranges ...*actors.Range) (server *http.Server, address
 		Credentials: api.Credentials{},
 		Range:       func(id uuid.UUID) (v2.Range, error) { return g.Range(id) },
 		Screens: api.Screens{
-			Staff: map[uuid.UUID]control.RangeStaff{}, Lanes: map[uuid.UUID]lanescreen.Lane{}, Boards: map[uuid.UUID]wallboard.Board{},
+			Staff: map[uuid.UUID]control.RangeStaff{}, Lanes: map[uuid.UUID]lanescreen.Lane{},
+			Boards:   map[uuid.UUID]wallboard.Board{},
 			Sessions: sessions, Attempts: control.NewAttempts(registry),
 			Control: func(id uuid.UUID) (control.Range, error) { return g.Range(id) },
 			Lane:    func(id uuid.UUID) (lanescreen.Range, error) { return g.Range(id) },

@@ -45,7 +45,9 @@ func (t *trial) store() storeKind { return cmp.Or(t.Store, sqliteStore) }
 
 // compare measures ours and the limit by turns and notes the figures. Both return values in the order of the
 // figures. Each turn begins after a garbage collection.
-func (t *trial) compare(ctx context.Context, rounds int, ours, limit func(context.Context) ([]float64, error), into ...figures.Figure) error {
+func (t *trial) compare(
+	ctx context.Context, rounds int, ours, limit func(context.Context) ([]float64, error), into ...figures.Figure,
+) error {
 	for round := range t.rounds(rounds) {
 		t.say("round %d of %d, ours", round+1, t.rounds(rounds))
 		had, err := t.ours(ctx, round, ours)
@@ -75,7 +77,9 @@ func (t *trial) note(all ...figures.Figure) {
 }
 
 // ours measures the gateway, with a profile if one was asked for.
-func (t *trial) ours(ctx context.Context, round int, measure func(context.Context) ([]float64, error)) ([]float64, error) {
+func (t *trial) ours(
+	ctx context.Context, round int, measure func(context.Context) ([]float64, error),
+) ([]float64, error) {
 	runtime.GC()
 	path := ""
 	if t.Profile != "" {

@@ -223,7 +223,8 @@ func (v *viewer) read(message []byte) {
 // start starts the process with the screens.
 func (v viewers) start() (*child, error) {
 	args := []string{
-		"viewers", "--address", v.Address, "--range", v.Range, "--lanes", fmt.Sprint(v.Lanes), "--screens", fmt.Sprint(v.Screens), "--boards", fmt.Sprint(v.Boards),
+		"viewers", "--address", v.Address, "--range", v.Range, "--lanes", fmt.Sprint(v.Lanes), "--screens",
+		fmt.Sprint(v.Screens), "--boards", fmt.Sprint(v.Boards),
 	}
 	if len(v.At) > 0 {
 		args = append(args, "--at", strings.Join(v.At, ","))

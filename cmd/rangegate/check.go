@@ -153,8 +153,9 @@ func (c checkController) dial(rules *linkconformance.Check, key string) error {
 	}
 	rules.Address, rules.TLS = c.Address, trust.Config(address.Hostname())
 	rules.Driver = websocket.New(websocket.Settings{
-		Lanes: map[uuid.UUID]websocket.Target{c.Lane: {Address: c.Address, Key: key}}, TLS: map[uuid.UUID]websocket.TLS{c.Range: trust},
-		Now: rules.Now,
+		Lanes: map[uuid.UUID]websocket.Target{c.Lane: {Address: c.Address, Key: key}},
+		TLS:   map[uuid.UUID]websocket.TLS{c.Range: trust},
+		Now:   rules.Now,
 	})
 	return nil
 }

@@ -75,7 +75,8 @@ Sell lane 1 for 30 minutes:
     -d '{"customer_name":"Jo Smith","lane_id":"%s","group_id":"%s","duration":30}'
 
 `, demo.Name, preflight.Number(len(demo.Lanes), "simulated lane"), p.Data, urls.API, demo.ID, config.PlaygroundStaff, config.PlaygroundPIN,
-		urls.API, demo.Lanes[0].ID, demo.Lanes[0].ScreenKey.Reveal(), urls.API, demo.ID, demo.Board.Key.Reveal(), urls.API, urls.API, integrator, urls.Operations, cfg.Operations.Token.Reveal(), demo.ID, token,
+		urls.API, demo.Lanes[0].ID, demo.Lanes[0].ScreenKey.Reveal(), urls.API, demo.ID, demo.Board.Key.Reveal(),
+		urls.API, urls.API, integrator, urls.Operations, cfg.Operations.Token.Reveal(), demo.ID, token,
 		config.PlaygroundSecret, urls.API, demo.ID, token, demo.Lanes[0].ID, demo.Groups[0].ID)
 }
 
@@ -161,7 +162,8 @@ func (s laneSim) Run(t *terminal) error {
 	hardware, err := lanesim.New(lanesim.Settings{
 		Now: clock.Now, Shooters: s.Shooters, Faults: faults, Every: s.Every, Seed: s.Seed,
 		OnFault: func(lane lanesim.Lane, fault string, lasts time.Duration) {
-			log.Info().Str("name", lane.Name).Stringer("lane_id", lane.ID).Str("fault", fault).Dur("lasts", lasts).Msg("fault")
+			log.Info().Str("name", lane.Name).Stringer("lane_id", lane.ID).Str("fault", fault).Dur("lasts", lasts).
+				Msg("fault")
 		},
 	}, served...)
 	if err != nil {

@@ -141,8 +141,10 @@ func purchases() *rapid.Generator[lanes.Purchase] {
 	return rapid.Custom(func(t *rapid.T) lanes.Purchase {
 		return lanes.Purchase{
 			ID: ids().Draw(t, "id"), Session: ids().Draw(t, "session"), Items: items().Draw(t, "items"),
-			Phase: lanes.PurchasePhase(names().Draw(t, "phase")), At: instants().Draw(t, "at"), Event: ids().Draw(t, "event"),
-			UserMessage: names().Draw(t, "user message"), Reason: names().Draw(t, "reason"), Trace: names().Draw(t, "trace"),
+			Phase: lanes.PurchasePhase(names().Draw(t, "phase")), At: instants().Draw(t, "at"),
+			Event:       ids().Draw(t, "event"),
+			UserMessage: names().Draw(t, "user message"), Reason: names().Draw(t, "reason"),
+			Trace:   names().Draw(t, "trace"),
 			Earlier: list(ids()).Draw(t, "earlier"), RequestTrace: names().Draw(t, "request trace"),
 			Goods: list(rapid.Custom(func(t *rapid.T) lanes.Good {
 				return lanes.Good{Name: names().Draw(t, "name"), Price: names().Draw(t, "price")}
@@ -195,10 +197,13 @@ func snapshots() *rapid.Generator[lanes.Snapshot] {
 func events() *rapid.Generator[lanes.Logged] {
 	return rapid.Custom(func(t *rapid.T) lanes.Logged {
 		e := lanes.Logged{
-			Cursor: cursors().Draw(t, "cursor"), Simulated: rapid.Bool().Draw(t, "simulated"), Webhook: names().Draw(t, "webhook"), Copy: rapid.Bool().Draw(t, "copy"), Trace: names().Draw(t, "trace"),
+			Cursor: cursors().Draw(t, "cursor"), Simulated: rapid.Bool().Draw(t, "simulated"),
+			Webhook: names().Draw(t, "webhook"), Copy: rapid.Bool().Draw(t, "copy"), Trace: names().Draw(t, "trace"),
 			Event: lanes.Event{
-				ID: ids().Draw(t, "event"), Kind: lanes.Kind(names().Draw(t, "kind")), Session: ids().Draw(t, "session"),
-				Lane: ids().Draw(t, "lane"), At: instants().Draw(t, "at").Wall, Items: items().Draw(t, "items"), Correlation: correlations().Draw(t, "correlation"),
+				ID: ids().Draw(t, "event"), Kind: lanes.Kind(names().Draw(t, "kind")),
+				Session: ids().Draw(t, "session"),
+				Lane:    ids().Draw(t, "lane"), At: instants().Draw(t, "at").Wall, Items: items().Draw(t, "items"),
+				Correlation: correlations().Draw(t, "correlation"),
 			},
 		}
 		if rapid.Bool().Draw(t, "attempted") {
@@ -250,8 +255,9 @@ func acts() *rapid.Generator[lanes.Act] {
 func answers() *rapid.Generator[lanes.KeptAnswer] {
 	return rapid.Custom(func(t *rapid.T) lanes.KeptAnswer {
 		return lanes.KeptAnswer{
-			Name: names().Draw(t, "name"), Fingerprint: names().Draw(t, "fingerprint"), Status: rapid.Int().Draw(t, "status"),
-			Body: names().Draw(t, "body"), At: instants().Draw(t, "at").Wall,
+			Name: names().Draw(t, "name"), Fingerprint: names().Draw(t, "fingerprint"),
+			Status: rapid.Int().Draw(t, "status"),
+			Body:   names().Draw(t, "body"), At: instants().Draw(t, "at").Wall,
 		}
 	})
 }

@@ -122,7 +122,8 @@ func TestRetriedRequestsAreVerified(t *testing.T) {
 		all = append(all, delivery{Secret: first, Headers: headers, Body: again.Body}, delivery{Secret: second, Headers: headers, Body: again.Body})
 	}
 	require.Len(t, map[string]bool{
-		arrived[0].Header.Get("webhook-signature"): true, arrived[1].Header.Get("webhook-signature"): true, arrived[2].Header.Get("webhook-signature"): true,
+		arrived[0].Header.Get("webhook-signature"): true, arrived[1].Header.Get("webhook-signature"): true,
+		arrived[2].Header.Get("webhook-signature"): true,
 	}, 3, "each is signed for its own time")
 	require.Equal(t, []string{"", "", "", "", "", ""}, verdicts(t, all))
 }
@@ -139,7 +140,9 @@ func delivered(t *testing.T, secrets []string) []delivery {
 	for _, command := range []string{"/pause", "/resume", "/stop"} {
 		pos.Command(session, command)
 	}
-	support.Eventually(t, "the session's end arrives", func() bool { return slices.Contains(webhook.Events(session), "sessionStopped") })
+	support.Eventually(t, "the session's end arrives", func() bool {
+		return slices.Contains(webhook.Events(session), "sessionStopped")
+	})
 	var all []delivery
 	for _, a := range webhook.Arrived() {
 		headers := map[string]string{}

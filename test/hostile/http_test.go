@@ -35,7 +35,8 @@ func posFrom(g *support.Gateway, local string) support.Client {
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(local)}, Timeout: 5 * time.Second}
 	transport := &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true}
 	return support.Client{
-		API: g.API, Range: support.RangeID, Token: support.Token, HTTP: &http.Client{Transport: transport, Timeout: 10 * time.Second},
+		API: g.API, Range: support.RangeID, Token: support.Token,
+		HTTP: &http.Client{Transport: transport, Timeout: 10 * time.Second},
 	}
 }
 

@@ -88,7 +88,9 @@ func TestConnectionsThatSayNothingKeepNoControllerOut(t *testing.T) {
 			time.Sleep(50 * time.Millisecond)
 		}
 	})
-	support.Eventually(t, "connections are displaced", func() bool { return g.Metrics().Sum("rangegate_connections_limited_total") > 0 })
+	support.Eventually(t, "connections are displaced", func() bool {
+		return g.Metrics().Sum("rangegate_connections_limited_total") > 0
+	})
 	worksMeanwhile(t, g, hardware)
 }
 
@@ -109,7 +111,8 @@ func TestAFloodOfHandshakesKeepsNoControllerOut(t *testing.T) {
 			attack(t, 16, func(stopped context.Context) {
 				ctx, cancel := context.WithTimeout(stopped, 5*time.Second)
 				defer cancel()
-				conn, _, err := websocket.Dial(ctx, support.LinkURL(g.Dialled, flood.lane), &websocket.DialOptions{ //nolint:bodyclose // the library closes it
+				//nolint:bodyclose // the library closes it
+				conn, _, err := websocket.Dial(ctx, support.LinkURL(g.Dialled, flood.lane), &websocket.DialOptions{
 					HTTPClient: client, Subprotocols: []string{frame.Subprotocol},
 				})
 				if err == nil {

@@ -44,7 +44,9 @@ type impostor struct {
 }
 
 // newImpostor answers each hello of the gateway as the function says, and then runs the other one, if there is one.
-func newImpostor(t *testing.T, answer func(n int64, gateway frame.Greeting) frame.Hello, then func(*websocket.Conn)) *impostor {
+func newImpostor(
+	t *testing.T, answer func(n int64, gateway frame.Greeting) frame.Hello, then func(*websocket.Conn),
+) *impostor {
 	i := &impostor{}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{frame.Subprotocol}})
@@ -171,7 +173,8 @@ func stranger(t *testing.T, address string, challenge string, proof func(frame.H
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	options := &websocket.DialOptions{Subprotocols: []string{frame.Subprotocol}}
-	conn, _, err := websocket.Dial(ctx, address, options) //nolint:bodyclose // the library closes the body of the handshake
+	//nolint:bodyclose // the library closes the body of the handshake
+	conn, _, err := websocket.Dial(ctx, address, options)
 	require.NoError(t, err)
 	defer func() { _ = conn.CloseNow() }()
 	lane := link.Lane{Range: uuid.MustParse(support.RangeID), ID: uuid.MustParse(support.LaneID(1)), Epoch: math.MaxInt64}

@@ -174,10 +174,12 @@ func TestCheckRefusesWhatGivesSecretsAway(t *testing.T) {
 		store, setting, fault string
 	}{
 		"a password in the clear": {
-			support.Redis("redis://:" + password + "@192.0.2.1:6379/0"), "purchasing: false", "store.redis: would send its password to another host in the clear",
+			support.Redis("redis://:" + password + "@192.0.2.1:6379/0"), "purchasing: false",
+			"store.redis: would send its password to another host in the clear",
 		},
 		"a key that is short": {
-			support.NewSQLite(t), "webhook: {url: 'https://pos.example', secrets: [" + short + "]}", "ranges[0].webhook.secrets[0]: wants at least 24 bytes",
+			support.NewSQLite(t), "webhook: {url: 'https://pos.example', secrets: [" + short + "]}",
+			"ranges[0].webhook.secrets[0]: wants at least 24 bytes",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -156,7 +156,9 @@ func (p *person) acts() (acts []string) {
 // waitActs waits until these acts are on record: a sign-in is answered before it is saved.
 func (p *person) waitActs(want ...string) {
 	p.r.t.Helper()
-	support.Eventually(p.r.t, fmt.Sprintf("the acts on record are %q", want), func() bool { return slices.Equal(want, p.acts()) })
+	support.Eventually(p.r.t, fmt.Sprintf("the acts on record are %q", want), func() bool {
+		return slices.Equal(want, p.acts())
+	})
 }
 
 func macOf(key, text []byte) []byte {
@@ -179,7 +181,8 @@ func TestACookieThatIsForgedFromTheConfiguration(t *testing.T) {
 	earlier = append(earlier, "sam"...)
 	for _, text := range [][]byte{today, earlier} {
 		for _, key := range [][]byte{
-			macOf([]byte(samsHash), []byte("rangegate control session")), []byte(samsHash), nil, make([]byte, 32), []byte(support.Token), []byte(support.Operator),
+			macOf([]byte(samsHash), []byte("rangegate control session")), []byte(samsHash), nil, make([]byte, 32),
+			[]byte(support.Token), []byte(support.Operator),
 		} {
 			for _, label := range []string{"", "session of ", "rangegate staff"} {
 				forged := append(bytes.Clone(text), macOf(key, append([]byte(label), text...))...)
@@ -272,7 +275,9 @@ func TestGuessingAPIN(t *testing.T) {
 	require.Equal(t, 204, sam.signIn("sam", samsPIN))
 	_, health := sam.send("GET", "/control/api/health", "")
 	require.Contains(t, health, `"refused_sign_ins":{"count":41,"last":"`)
-	support.Eventually(t, "the wrong PIN is on record", func() bool { return slices.Contains(sam.acts(), "sam sign_in_failed") })
+	support.Eventually(t, "the wrong PIN is on record", func() bool {
+		return slices.Contains(sam.acts(), "sam sign_in_failed")
+	})
 	m := r.gateway.Metrics()
 	require.InDelta(t, 41, m.Sum("rangegate_staff_sign_ins_total", `result="wrong"`)+m.Sum("rangegate_staff_sign_ins_total", `result="limited"`), 0)
 	require.InDelta(t, 2, m.Sum("rangegate_staff_sign_ins_total", `result="ok"`), 0)

@@ -23,7 +23,9 @@ func newIntegrator(t testing.TB) *integrator {
 	i := &integrator{support.NewReceiver(t)}
 	i.HandleFunc("GET /products", i.products)
 	i.HandleFunc("GET /target.png", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(picture) })
-	i.HandleFunc("GET /broken.png", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "no picture") })
+	i.HandleFunc("GET /broken.png", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "no picture")
+	})
 	return i
 }
 

@@ -218,7 +218,9 @@ func play(t *testing.T, story string, change ...func(f *fixture, world string)) 
 }
 
 // playAt is play with what inFront starts in front of the gateway or beside it.
-func playAt(t *testing.T, story string, inFront func(f *fixture) (front string), change ...func(f *fixture, world string)) {
+func playAt(
+	t *testing.T, story string, inFront func(f *fixture) (front string), change ...func(f *fixture, world string),
+) {
 	// The shell takes half of the processor time of the whole browser. It has no Screen Wake Lock, which the day needs.
 	browser := "chromium-headless-shell"
 	if story == "day" {
@@ -237,7 +239,8 @@ func playAt(t *testing.T, story string, inFront func(f *fixture) (front string),
 	}
 	f.serve()
 	scene := scene{
-		API: f.gateway.API, Operations: f.gateway.Operations, Operator: support.Operator, World: world, Range: support.RangeID, Token: support.Token, PIN: pin,
+		API: f.gateway.API, Operations: f.gateway.Operations, Operator: support.Operator, World: world,
+		Range: support.RangeID, Token: support.Token, PIN: pin,
 		Front: inFront(f), Board: boardKey, AnotherRange: otherRange, AnotherLane: otherLane, Chromium: chromium, Kept: kept(t),
 	}
 	for n := range laneCount {

@@ -88,7 +88,9 @@ type Gateway struct {
 // binary refuses RANGEGATE_NO_SKIP, for example.
 func Command(args ...string) *exec.Cmd {
 	cmd := exec.Command(binary, args...)
-	cmd.Env = slices.DeleteFunc(os.Environ(), func(setting string) bool { return strings.HasPrefix(setting, "RANGEGATE_") })
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(setting string) bool {
+		return strings.HasPrefix(setting, "RANGEGATE_")
+	})
 	return cmd
 }
 

@@ -15,7 +15,9 @@ import (
 // newServer is a TLS server on loopback, which counts nothing and answers anything, and a transport of production that
 // opens the private URL and trusts the server.
 func newServer(t *testing.T, private func(server string) string) (server *httptest.Server, transport *Production) {
-	server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "here") }))
+	server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "here")
+	}))
 	t.Cleanup(server.Close)
 	transport = NewProduction(private(server.URL), 1)
 	t.Cleanup(transport.CloseIdleConnections)
@@ -89,10 +91,14 @@ func TestProductionRefusesPlainHTTP(t *testing.T) {
 
 // Each redirect is a request of its own.
 func TestARedirectKeepsTheRuleOfProduction(t *testing.T) {
-	other := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the other server was asked") }))
+	other := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		t.Error("the other server was asked")
+	}))
 	defer other.Close()
 	var to string
-	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, to, http.StatusFound) }))
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, to, http.StatusFound)
+	}))
 	defer server.Close()
 	transport := NewProduction(server.URL, 1)
 	defer transport.CloseIdleConnections()

@@ -199,8 +199,9 @@ func (w *Watcher) Config() *tls.Config {
 	return &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
 		current := w.current.Load()
 		return &tls.Config{
-			MinVersion: tls.VersionTLS13, NextProtos: []string{"http/1.1"}, Certificates: []tls.Certificate{*current.Certificate},
-			ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: current.authorities,
+			MinVersion: tls.VersionTLS13, NextProtos: []string{"http/1.1"},
+			Certificates: []tls.Certificate{*current.Certificate},
+			ClientAuth:   tls.RequireAndVerifyClientCert, ClientCAs: current.authorities,
 			SessionTicketsDisabled: true, // a resumed session would not be verified against other authorities
 		}, nil
 	}}

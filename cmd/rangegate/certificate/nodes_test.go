@@ -36,7 +36,9 @@ func watchNode(t *testing.T, files config.NodesTLS) *certificate.Watcher {
 
 // get sends a request to the node, whose listener and whose client have these configurations.
 func get(t *testing.T, server, client *tls.Config) error {
-	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "served") }))
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "served")
+	}))
 	s.TLS = server
 	s.Config.ErrorLog = nil
 	s.StartTLS()

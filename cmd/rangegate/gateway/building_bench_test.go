@@ -66,9 +66,11 @@ func manyRanges(ranges, lanesPerRange int) config.Config {
 	c.HTTP.Limits = config.Limits{Requests: &limit, Burst: &limit, Failures: &limit, Waiting: &limit}
 	for i := range ranges {
 		r := config.Range{
-			ID: uuid.New(), Name: fmt.Sprintf("Range %d", i), LinkGrace: 30 * time.Second, Tokens: []config.RangeToken{{Token: config.Secret(uuid.NewString())}},
+			ID: uuid.New(), Name: fmt.Sprintf("Range %d", i), LinkGrace: 30 * time.Second,
+			Tokens: []config.RangeToken{{Token: config.Secret(uuid.NewString())}},
 			Webhook: &config.Webhook{
-				URL: fmt.Sprintf("https://pos-%d.example/webhook", i), Secrets: []config.Secret{"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"},
+				URL:     fmt.Sprintf("https://pos-%d.example/webhook", i),
+				Secrets: []config.Secret{"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"},
 				Timeout: 10 * time.Second, Concurrency: 16, Queue: 10_000,
 			},
 			Products: &config.Products{URL: fmt.Sprintf("https://pos-%d.example", i), Timeout: 5 * time.Second},
@@ -76,8 +78,9 @@ func manyRanges(ranges, lanesPerRange int) config.Config {
 		}
 		for j := range lanesPerRange {
 			r.Lanes = append(r.Lanes, config.Lane{
-				ID: uuid.New(), Name: fmt.Sprintf("Lane %d", j+1), Accessible: true, ScreenKey: "0123456789abcdefghijkl",
-				Link: config.Link{Driver: config.DriverWebSocket, Address: fmt.Sprintf("wss://10.%d.%d.%d:7400/lane", i/250, i%250, j), Key: "0123456789abcdefghijkl"},
+				ID: uuid.New(), Name: fmt.Sprintf("Lane %d", j+1), Accessible: true,
+				ScreenKey: "0123456789abcdefghijkl",
+				Link:      config.Link{Driver: config.DriverWebSocket, Address: fmt.Sprintf("wss://10.%d.%d.%d:7400/lane", i/250, i%250, j), Key: "0123456789abcdefghijkl"},
 			})
 		}
 		c.Ranges = append(c.Ranges, r)
@@ -90,9 +93,11 @@ func newTestService(t testing.TB) *Gateway {
 	registry := prometheus.NewRegistry()
 	machine, counts := clocktest.New(), metrics.New(registry)
 	s := &Gateway{
-		log: zerolog.Nop(), clock: machine, actors: actors.NewGateway(machine, nil, counts, zerolog.Nop()), hardware: sim.New(machine.Now),
-		attempts: control.NewAttempts(registry), registry: registry, counts: counts, webhooks: webhook.NewMetrics(registry),
-		catalog: catalog.NewMetrics(registry), traffic: api.NewTraffic(registry), limiters: api.NewLimiters(),
+		log: zerolog.Nop(), clock: machine, actors: actors.NewGateway(machine, nil, counts, zerolog.Nop()),
+		hardware: sim.New(machine.Now),
+		attempts: control.NewAttempts(registry), registry: registry, counts: counts,
+		webhooks: webhook.NewMetrics(registry),
+		catalog:  catalog.NewMetrics(registry), traffic: api.NewTraffic(registry), limiters: api.NewLimiters(),
 	}
 	t.Cleanup(func() { require.NoError(t, s.actors.Stop(t.Context())) })
 	return s

@@ -54,7 +54,8 @@ func (w *offsetWatch) measure(ctx context.Context) {
 	defer cancel()
 	err := w.clock.Measure(ctx)
 	if err != nil && !w.failing {
-		w.log.Warn().Err(err).Msg("how far this machine's clock is off the store's could not be measured; it is tried again")
+		w.log.Warn().Err(err).
+			Msg("how far this machine's clock is off the store's could not be measured; it is tried again")
 	}
 	w.failing = err != nil
 	offset := w.clock.Offset(w.clock.Now())

@@ -114,7 +114,8 @@ func New(ctx context.Context, settings Settings) (*Gateway, error) {
 		settings.Listen = listenTCP
 	}
 	g := &Gateway{
-		settings: settings, version: settings.Version, log: settings.Log, read: settings.Read, failed: make(chan error, 4),
+		settings: settings, version: settings.Version, log: settings.Log, read: settings.Read,
+		failed:   make(chan error, 4),
 		registry: prometheus.NewRegistry(),
 	}
 	life, end := context.WithCancel(ctx)

@@ -43,9 +43,11 @@ func (g *Gateway) activate(next *gatewayRuntime) {
 			return g.actors.Range(id)
 		},
 		Router: g.router, Nodes: g.operatedNodes(),
-		Ranges: func() []uuid.UUID { return rangeIDs(next.config) }, Waiting: g.actors.Waiting, Unlock: g.attempts.Unlock,
+		Ranges: func() []uuid.UUID { return rangeIDs(next.config) }, Waiting: g.actors.Waiting,
+		Unlock: g.attempts.Unlock,
 		Reload: func(ctx context.Context, who string, force bool) (api.Reloaded, error) {
-			return g.Reload(context.WithoutCancel(ctx), who, force) // a client that disconnects does not stop it half-way
+			// A client that disconnects does not stop it half-way.
+			return g.Reload(context.WithoutCancel(ctx), who, force)
 		},
 		Log: g.log,
 	})
@@ -65,7 +67,8 @@ func (g *Gateway) activate(next *gatewayRuntime) {
 		LaneLink:    frame.Schema(),
 		Router:      g.router,
 		Limits: api.Limits{
-			PerSecond: int(*limits.Requests), Burst: int(*limits.Burst), FailuresPerMinute: int(*limits.Failures), Waiting: int(*limits.Waiting),
+			PerSecond: int(*limits.Requests), Burst: int(*limits.Burst), FailuresPerMinute: int(*limits.Failures),
+			Waiting: int(*limits.Waiting),
 		},
 		Limiters: g.limiters,
 		Origins:  public.Origins(),
@@ -109,7 +112,8 @@ const pictureConnections = 8
 // with the runtime's context.
 func (g *Gateway) screens(next *gatewayRuntime) api.Screens {
 	screens := api.Screens{
-		Staff: map[uuid.UUID]control.RangeStaff{}, Sessions: g.sessions, Attempts: g.attempts, Lanes: map[uuid.UUID]lanescreen.Lane{},
+		Staff: map[uuid.UUID]control.RangeStaff{}, Sessions: g.sessions, Attempts: g.attempts,
+		Lanes:  map[uuid.UUID]lanescreen.Lane{},
 		Boards: map[uuid.UUID]wallboard.Board{}, Closing: next.ctx.Done(),
 		Control: func(id uuid.UUID) (control.Range, error) { return g.actors.Range(id) },
 		Lane:    func(id uuid.UUID) (lanescreen.Range, error) { return g.actors.Range(id) },

@@ -21,7 +21,8 @@ import (
 // stays up over a reload.
 func (g *Gateway) newAcceptor() *websocket.Acceptor {
 	metrics.FromZero(g.counts.Incoming, websocket.Outcomes...)
-	log := g.log.Sample(&zerolog.BurstSampler{Burst: 20, Period: time.Second}) // whoever reaches the address can cause these lines
+	// Whoever reaches the address can cause these lines.
+	log := g.log.Sample(&zerolog.BurstSampler{Burst: 20, Period: time.Second})
 	return websocket.NewAcceptor(websocket.AcceptorSettings{
 		Now: g.clock.Now, RoundTrip: g.counts.RoundTrip,
 		Admit: func() int {
@@ -49,7 +50,8 @@ func (g *Gateway) newAcceptor() *websocket.Acceptor {
 			case websocket.OutcomeUnknown, websocket.OutcomeRefused:
 				line = log.Warn()
 			}
-			line.Stringer("lane_id", attempt.Lane).Str("from", attempt.From).Str("outcome", outcome).Err(err).Msg("a controller dialled")
+			line.Stringer("lane_id", attempt.Lane).Str("from", attempt.From).Str("outcome", outcome).Err(err).
+				Msg("a controller dialled")
 		},
 	})
 }

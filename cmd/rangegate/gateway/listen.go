@@ -117,7 +117,9 @@ func (s *server) close(timeout time.Duration) {
 type certificates struct{ http, operations, controllers, nodes *certificate.Watcher }
 
 // watchCertificates loads the configured certificates. The error, a Misconfigured, joins the faults of all.
-func watchCertificates(c config.Config, registry prometheus.Registerer, log zerolog.Logger) (watched certificates, err error) {
+func watchCertificates(
+	c config.Config, registry prometheus.Registerer, log zerolog.Logger,
+) (watched certificates, err error) {
 	metrics := certificate.NewMetrics(registry)
 	watch := func(address string, files config.TLS) *certificate.Watcher {
 		if files.Certificate == "" {

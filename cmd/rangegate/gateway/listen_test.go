@@ -67,8 +67,12 @@ func TestAConnectionOfHTTP2EndsAfterTooManyRequestsOfAStranger(t *testing.T) {
 				began <- struct{}{}
 				<-r.Context().Done()
 			}
-			mux.HandleFunc("/refused", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) })
-			mux.HandleFunc("/accepted", func(_ http.ResponseWriter, r *http.Request) { request.Authenticated(r.Context()) })
+			mux.HandleFunc("/refused", func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(http.StatusUnauthorized)
+			})
+			mux.HandleFunc("/accepted", func(_ http.ResponseWriter, r *http.Request) {
+				request.Authenticated(r.Context())
+			})
 			mux.HandleFunc("/hangs", func(_ http.ResponseWriter, r *http.Request) { hang(r) })
 			mux.HandleFunc("/hangs-accepted", func(_ http.ResponseWriter, r *http.Request) {
 				request.Authenticated(r.Context())
@@ -153,7 +157,8 @@ func serveTLS(t *testing.T, handler http.Handler) (url string, client *http.Tran
 
 func serveOver(t *testing.T, handler http.Handler, watcher *certificate.Watcher) (url string) {
 	s, err := listen("127.0.0.1:0", handler, listening{
-		tls: watcher, metrics: newConnectionMetrics(prometheus.NewRegistry()), log: zerolog.Nop(), open: listenTCP, failed: make(chan error, 1),
+		tls: watcher, metrics: newConnectionMetrics(prometheus.NewRegistry()), log: zerolog.Nop(), open: listenTCP,
+		failed: make(chan error, 1),
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { s.close(time.Second) })

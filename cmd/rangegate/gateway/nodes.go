@@ -39,7 +39,8 @@ func (g *Gateway) listenForNodes(l listening, socket net.Listener) *server {
 	l = l.with(g.certificates.nodes, func(netip.Addr) bool { return true })
 	l.links = true
 	acceptor := &routing.Acceptor{
-		Requests: http.HandlerFunc(g.serveRequests), Operations: http.HandlerFunc(g.serveOperations), Links: g.controllers, Other: api.NoPaths(g.log),
+		Requests: http.HandlerFunc(g.serveRequests), Operations: http.HandlerFunc(g.serveOperations),
+		Links: g.controllers, Other: api.NoPaths(g.log),
 		Metrics: g.router.Metrics,
 	}
 	if node, ok := g.ownership.(shared); ok && g.certificates.nodes != nil {
@@ -89,8 +90,9 @@ func (o operatedNodes) List() (living []api.Node, unowned int) {
 	}
 	for _, l := range o.keeper.Nodes() {
 		living = append(living, api.Node{
-			Name: l.Name, Address: l.Address, Version: l.Version, Here: l.Run == o.keeper.Self.Run, Digest: l.Digest, DigestSince: l.DigestSince,
-			Ranges: owned[l.Name], Draining: l.Draining, Refusing: l.Refusing,
+			Name: l.Name, Address: l.Address, Version: l.Version, Here: l.Run == o.keeper.Self.Run, Digest: l.Digest,
+			DigestSince: l.DigestSince,
+			Ranges:      owned[l.Name], Draining: l.Draining, Refusing: l.Refusing,
 		})
 	}
 	slices.SortFunc(living, func(a, b api.Node) int { return strings.Compare(a.Name, b.Name) })

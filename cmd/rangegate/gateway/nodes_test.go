@@ -101,7 +101,8 @@ func TestAControllerAtAnotherNodeIsRelayed(t *testing.T) {
 	system, err := clock.NewSystem()
 	require.NoError(t, err)
 	hardware, err := lanesim.New(lanesim.Settings{Now: system.Now}, lanesim.Lane{
-		ID: uuid.MustParse(gatewaytest.DemoLane), Dial: strings.Replace(entry.Controllers, "http", "ws", 1) + "/link/v1/" + gatewaytest.DemoLane, Key: key,
+		ID:   uuid.MustParse(gatewaytest.DemoLane),
+		Dial: strings.Replace(entry.Controllers, "http", "ws", 1) + "/link/v1/" + gatewaytest.DemoLane, Key: key,
 	})
 	require.NoError(t, err)
 	defer hardware.Close()

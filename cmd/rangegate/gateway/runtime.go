@@ -78,7 +78,8 @@ func (g *Gateway) build(c config.Config, before *gatewayRuntime) (*gatewayRuntim
 				next.ranges[r.ID] = old
 				continue
 			}
-			d.Changed = append(d.Changed, config.RangeDifference{ID: r.ID, Keys: []string{"link_tls.ca"}}) // the file's content
+			// The file's content.
+			d.Changed = append(d.Changed, config.RangeDifference{ID: r.ID, Keys: []string{"link_tls.ca"}})
 		}
 		if next.ranges[r.ID], err = g.buildRange(r, c.Environment, trust, len(c.InsecureLanes(r)), old); err != nil {
 			return nil, d, Misconfigured{fmt.Errorf("range %s: %w", r.ID, err)}
@@ -198,7 +199,9 @@ type cartCheck struct{ products *catalog.Client }
 
 // Check returns what the items are called and cost, and why they cannot be bought, in words for the customer,
 // or "".
-func (c cartCheck) Check(ctx context.Context, session uuid.UUID, items []lanes.Item) (goods []lanes.Good, refusal string) {
+func (c cartCheck) Check(
+	ctx context.Context, session uuid.UUID, items []lanes.Item,
+) (goods []lanes.Good, refusal string) {
 	products, err := c.products.All(ctx, session.String())
 	if err != nil {
 		return nil, ""
@@ -242,7 +245,9 @@ func (g *Gateway) driver(r config.Range, trust websocket.TLS) link.Driver {
 }
 
 // Dial connects with the lane's driver.
-func (d laneDrivers) Dial(ctx context.Context, lane link.Lane, receiver link.Receiver) (link.Connection, link.Hello, error) {
+func (d laneDrivers) Dial(
+	ctx context.Context, lane link.Lane, receiver link.Receiver,
+) (link.Connection, link.Hello, error) {
 	driver, ok := d[lane.ID]
 	if !ok {
 		return nil, link.Hello{}, fmt.Errorf("no link is configured for lane %s", lane.ID)

@@ -28,7 +28,8 @@ func TestScreensAcrossARestart(t *testing.T) {
 	board := before.Request("GET", "/board/"+rangeID+"?key=playground-wall-board", "", nil)
 	require.Equal(t, http.StatusSeeOther, board.Status)
 	open := map[string]*http.Cookie{
-		"/control/stream": signIn.Cookies[0], "/lane/" + lane + "/stream": laneSignIn.Cookies[0], "/board/" + rangeID + "/stream": board.Cookies[0],
+		"/control/stream": signIn.Cookies[0], "/lane/" + lane + "/stream": laneSignIn.Cookies[0],
+		"/board/" + rangeID + "/stream": board.Cookies[0],
 	}
 
 	streams := map[string]gatewaytest.Answer{}
@@ -118,7 +119,8 @@ func TestAChangeReachesTheScreensThatShowIt(t *testing.T) {
 	northScreens := []func() string{control(north), keyed("/board/"+gatewaytest.DemoRange, "playground-wall-board"), keyed("/lane/"+gatewaytest.DemoLane, "playground-lane-1-screen")}
 	otherLane := keyed("/lane/"+lane2, "playground-lane-2-screen")
 	southScreens := []func() string{
-		control(south), keyed("/board/"+south.Replace(gatewaytest.DemoRange), "the-key-of-the-south-wall"), keyed("/lane/"+south.Replace(gatewaytest.DemoLane), "playground-lane-1-screen"),
+		control(south), keyed("/board/"+south.Replace(gatewaytest.DemoRange), "the-key-of-the-south-wall"),
+		keyed("/lane/"+south.Replace(gatewaytest.DemoLane), "playground-lane-1-screen"),
 	}
 	sell := func(of *strings.Replacer, lane string, minutes int) {
 		ask(of, "POST", "/sessions", fmt.Sprintf(`{"customer_name":"Jo","lane_id":%q,"group_id":%q,"duration":%d,"auto_start":true}`, lane, gatewaytest.DemoGroup, minutes))

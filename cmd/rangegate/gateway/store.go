@@ -17,7 +17,9 @@ import (
 )
 
 // openStore opens the configured store for the gateway, and what it keeps of sign-ins.
-func openStore(ctx context.Context, c config.Store, registry prometheus.Registerer, log zerolog.Logger) (store.Store, store.SignIns, error) {
+func openStore(
+	ctx context.Context, c config.Store, registry prometheus.Registerer, log zerolog.Logger,
+) (store.Store, store.SignIns, error) {
 	exposed := promauto.With(registry).NewGauge(prometheus.GaugeOpts{
 		Namespace: "rangegate", Name: "store_exposed",
 		Help: "1 when whoever is on the network of the Redis can read it or take its place: it is on another host, without a " +
@@ -54,7 +56,9 @@ func openStore(ctx context.Context, c config.Store, registry prometheus.Register
 }
 
 // openSQLite opens the file. It logs and counts the problems of the file's background work.
-func openSQLite(path string, retention store.Retention, registry prometheus.Registerer, log zerolog.Logger) (store.Store, error) {
+func openSQLite(
+	path string, retention store.Retention, registry prometheus.Registerer, log zerolog.Logger,
+) (store.Store, error) {
 	file, err := sqlite.Open(path, retention)
 	if err != nil {
 		return nil, err

@@ -90,7 +90,8 @@ func (in *Integrator) follow(ctx context.Context) {
 			continue
 		}
 		if in.pulled.setProblem(err.Error()) {
-			in.settings.Log.Warn().Err(err).Msg("the demo integrator cannot read the events of the gateway and tries again")
+			in.settings.Log.Warn().Err(err).
+				Msg("the demo integrator cannot read the events of the gateway and tries again")
 		}
 		if refused := (*refusal)(nil); errors.As(err, &refused) {
 			switch refused.status {
@@ -188,7 +189,8 @@ func (l *eventLog) add(page logPage) {
 	defer l.mu.Unlock()
 	for _, e := range page.Events {
 		l.list = append(l.list, Pulled{
-			Cursor: e.Cursor, At: e.OccurredAt, Event: shorten(e.Payload.Event), Session: shorten(e.Payload.Session), Lane: shorten(e.Payload.Lane),
+			Cursor: e.Cursor, At: e.OccurredAt, Event: shorten(e.Payload.Event), Session: shorten(e.Payload.Session),
+			Lane:      shorten(e.Payload.Lane),
 			WebhookID: "msg_" + shorten(e.ID),
 		})
 	}
@@ -251,7 +253,8 @@ func (in *Integrator) sendAgain(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err != nil {
-		in.settings.Log.Warn().Err(err).Str("cursor", shorten(event.Cursor)).Msg("the demo integrator cannot reach the gateway to have an event sent again")
+		in.settings.Log.Warn().Err(err).Str("cursor", shorten(event.Cursor)).
+			Msg("the demo integrator cannot reach the gateway to have an event sent again")
 		fault(w, http.StatusBadGateway, "the gateway cannot be reached")
 		return
 	}

@@ -201,7 +201,8 @@ const (
 func (in *Integrator) read(body []byte, header http.Header) Arrival {
 	a := Arrival{
 		At: in.settings.Now().UTC(), Items: []Item{}, Range: shorten(header.Get("range-id")),
-		WebhookID: shorten(header.Get("webhook-id")), Signature: in.checkSignature(body, header), Late: header.Get("webhook-late") == "true",
+		WebhookID: shorten(header.Get("webhook-id")), Signature: in.checkSignature(body, header),
+		Late: header.Get("webhook-late") == "true",
 	}
 	var event struct {
 		Event   string `json:"event"`

@@ -158,7 +158,8 @@ func TestAnInvalidChoiceIsRefused(t *testing.T) {
 	r := newFixture(t)
 	r.choose(`{"answer":"refuse","user_message":"Sold out."}`)
 	for _, body := range []string{
-		"", "[]", `{"answer":"rejected"}`, `{"answer":""}`, `{"answer":"refuse","user_message":"` + strings.Repeat("x", 501) + `"}`,
+		"", "[]", `{"answer":"rejected"}`, `{"answer":""}`,
+		`{"answer":"refuse","user_message":"` + strings.Repeat("x", 501) + `"}`,
 		`{"answer":"hang","user_message":"` + strings.Repeat("x", 9000) + `"}`,
 	} {
 		status, _ := r.choose(body)

@@ -259,7 +259,9 @@ func (c *connection) answer(gateway frame.Greeting, handshake *frame.Handshake) 
 }
 
 // believe makes this the lane's connection, if that is the proof of a gateway with the lane's key.
-func (c *connection) believe(gateway frame.Greeting, handshake frame.Handshake, proof string) (*sim.WireConnection, error) {
+func (c *connection) believe(
+	gateway frame.Greeting, handshake frame.Handshake, proof string,
+) (*sim.WireConnection, error) {
 	if !handshake.VerifyGateway(proof, gateway.Epoch) {
 		return nil, refuse(errors.New("the gateway has not proven that it has the key of this lane"))
 	}

@@ -67,7 +67,8 @@ func (c *Controller) Dial(ctx context.Context) error {
 		conn.socket = socket // the last one, after redirects
 		return socket, err
 	}
-	frames, response, err := websocket.Dial(ctx, c.lane.Dial, &websocket.DialOptions{ //nolint:bodyclose // the library closes it
+	//nolint:bodyclose // the library closes it
+	frames, response, err := websocket.Dial(ctx, c.lane.Dial, &websocket.DialOptions{
 		HTTPClient: &http.Client{Transport: transport}, Subprotocols: []string{frame.Subprotocol},
 		OnPingReceived: func(context.Context, []byte) bool { return conn.receivePing() },
 	})

@@ -188,7 +188,8 @@ func TestAPowerCutEndsUnprovenConnections(t *testing.T) {
 	s := r.stranger(2, frame.NewChallenge())
 	s.hello()
 	r.PowerCut(true)
-	ctx, cancel := context.WithTimeout(t.Context(), timeout) // less than the controller waits for a gateway that says nothing
+	// Less than the controller waits for a gateway that says nothing.
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	_, _, err := s.frames.Read(ctx)
 	require.Error(t, err)

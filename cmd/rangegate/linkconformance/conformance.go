@@ -288,7 +288,8 @@ var rules = []rule{
 		return err
 	}},
 	{replacesRule, func(c *Check, ctx context.Context) error {
-		if err := c.apply(ctx, link.State{Revision: 1}); err != nil { // on a lane with a key the gateway proves itself with it
+		// On a lane with a key the gateway proves itself with it.
+		if err := c.apply(ctx, link.State{Revision: 1}); err != nil {
 			return err
 		}
 		before, conn := c.received, c.conn

@@ -106,7 +106,9 @@ func (waiter) Contested(string, string) {}
 
 // Dial implements link.Driver: it waits until the controller has dialled. A controller that is connected does
 // not dial: its connection is to be closed before.
-func (i *Incoming) Dial(ctx context.Context, lane link.Lane, received link.Receiver) (link.Connection, link.Hello, error) {
+func (i *Incoming) Dial(
+	ctx context.Context, lane link.Lane, received link.Receiver,
+) (link.Connection, link.Hello, error) {
 	ctx, cancel := context.WithTimeout(ctx, redialTimeout)
 	defer cancel()
 	select {

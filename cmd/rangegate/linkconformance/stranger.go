@@ -43,7 +43,8 @@ func (c *Check) connect(ctx context.Context) (*websocket.Conn, error) {
 	defer cancel()
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: c.TLS}}
 	options := &websocket.DialOptions{HTTPClient: client, Subprotocols: []string{frame.Subprotocol}}
-	conn, _, err := websocket.Dial(ctx, c.Address, options) //nolint:bodyclose // the library closes the body of the handshake
+	//nolint:bodyclose // the library closes the body of the handshake
+	conn, _, err := websocket.Dial(ctx, c.Address, options)
 	return conn, err
 }
 

@@ -151,7 +151,9 @@ func (g *groups[K]) add(key K, name string) {
 }
 
 // checkGroups calls check for every group, maxParallel at a time.
-func checkGroups[K comparable](ctx context.Context, all groups[K], check func(ctx context.Context, key K, names string) Finding) []Finding {
+func checkGroups[K comparable](
+	ctx context.Context, all groups[K], check func(ctx context.Context, key K, names string) Finding,
+) []Finding {
 	found := make([]Finding, len(all))
 	inParallel(len(all), func(i int) {
 		limited, cancel := context.WithTimeout(ctx, requestTimeout)
@@ -202,7 +204,8 @@ func (s Settings) controllers(ctx context.Context) (all []Finding) {
 		trust, err := s.Trust(r.LinkTLS)
 		if err != nil {
 			all = append(all, Finding{
-				Fail, "controllers", fmt.Sprintf("ranges[%d].link_tls.ca: %v", i, err), "correct the path of the PEM file: the gateway does not start without it",
+				Fail, "controllers", fmt.Sprintf("ranges[%d].link_tls.ca: %v", i, err),
+				"correct the path of the PEM file: the gateway does not start without it",
 			})
 			continue
 		}

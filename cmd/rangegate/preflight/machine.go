@@ -172,14 +172,17 @@ func (s Settings) nodes(ctx context.Context) []Finding {
 
 // checkNode checks whether other nodes, which trust the authorities alone, believe the certificate as that of
 // a client and as that of the server at the host.
-func checkNode(what string, t config.NodesTLS, loaded *tls.Certificate, authorities *x509.CertPool, host string, now time.Time) []Finding {
+func checkNode(
+	what string, t config.NodesTLS, loaded *tls.Certificate, authorities *x509.CertPool, host string, now time.Time,
+) []Finding {
 	var all []Finding
 	for _, as := range []struct {
 		role, host string
 		usage      x509.ExtKeyUsage
 	}{{"the server at " + host, host, x509.ExtKeyUsageServerAuth}, {"a client", "", x509.ExtKeyUsageClientAuth}} {
 		_, err := loaded.Leaf.Verify(x509.VerifyOptions{
-			Roots: authorities, Intermediates: intermediates(loaded), DNSName: as.host, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{as.usage},
+			Roots: authorities, Intermediates: intermediates(loaded), DNSName: as.host, CurrentTime: now,
+			KeyUsages: []x509.ExtKeyUsage{as.usage},
 		})
 		var invalid x509.CertificateInvalidError
 		if err == nil || errors.As(err, &invalid) && invalid.Reason == x509.Expired {
@@ -324,6 +327,7 @@ func checkChain(what string, t config.TLS, loaded *tls.Certificate, now time.Tim
 	}
 	return []Finding{{
 		Warn, what, t.Certificate + " is signed by no authority that this machine trusts: by itself, by an authority of your own, or the " +
-			"intermediate certificates are missing", "use the full chain (fullchain.pem); install an authority of your own on every client",
+			"intermediate certificates are missing",
+		"use the full chain (fullchain.pem); install an authority of your own on every client",
 	}}
 }

@@ -51,7 +51,8 @@ func TestTheFileLimitForManyLanes(t *testing.T) {
 		lanes[i].Link.Driver = config.DriverWebSocket
 	}
 	c := config.Config{Ranges: []config.Range{{
-		Lanes: append(lanes, config.Lane{Link: config.Link{Driver: config.DriverSim}}), Webhook: &config.Webhook{Concurrency: 16},
+		Lanes:   append(lanes, config.Lane{Link: config.Link{Driver: config.DriverSim}}),
+		Webhook: &config.Webhook{Concurrency: 16},
 	}}}
 	wanted := checkFileLimit(c, 1<<20).Found
 	for limit, result := range map[uint64]Result{1024: Fail, 1099: Fail, 1100: Warn, 2200: Warn, 4096: OK} {

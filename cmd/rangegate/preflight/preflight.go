@@ -89,7 +89,8 @@ func (s Settings) checks() []check {
 func run(ctx context.Context, timeout time.Duration, checks []check) []Finding {
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	late, stop := context.WithTimeout(context.WithoutCancel(ctx), timeout+time.Second) // 1 s for a check to return after its ctx
+	// 1 s for a check to return after its ctx
+	late, stop := context.WithTimeout(context.WithoutCancel(ctx), timeout+time.Second)
 	defer stop()
 	found := make([][]Finding, len(checks))
 	var running sync.WaitGroup
@@ -101,7 +102,8 @@ func run(ctx context.Context, timeout time.Duration, checks []check) []Finding {
 			case found[i] = <-ended:
 			case <-late.Done():
 				found[i] = []Finding{{
-					Fail, c.what, fmt.Sprintf("no result after %s", timeout), "find out what hangs, the disk or the network, and check again",
+					Fail, c.what, fmt.Sprintf("no result after %s", timeout),
+					"find out what hangs, the disk or the network, and check again",
 				}}
 			}
 		})
@@ -131,7 +133,8 @@ func Exposures(file string, c config.Config) []config.Exposure {
 		return all
 	}
 	return append(all, config.Exposure{
-		Path: file, Problem: "can be read or changed by every user of this machine, with the secrets that are in it", Remedy: "chmod o= " + file,
+		Path: file, Problem: "can be read or changed by every user of this machine, with the secrets that are in it",
+		Remedy: "chmod o= " + file,
 	})
 }
 

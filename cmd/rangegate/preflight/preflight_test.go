@@ -41,7 +41,9 @@ func TestAHangingCheckIsAFailure(t *testing.T) {
 func TestTheTableShowsTheRemedies(t *testing.T) {
 	var table strings.Builder
 	require.NoError(t, Write(&table, []Finding{
-		ok("clock", "synchronised"), {Warn, "http.tls", "3 days left", "renew it"}, {Fail, "store", "is not there", "start it"},
+		ok("clock", "synchronised"),
+		{Warn, "http.tls", "3 days left", "renew it"},
+		{Fail, "store", "is not there", "start it"},
 	}))
 	require.Equal(t, `ok    clock     synchronised
 warn  http.tls  3 days left

@@ -127,7 +127,9 @@ func story(ctx context.Context) error {
 // eachEvent hands over every event behind the cursor, oldest first, and returns the cursor to go on from.
 // With GetEventsParams.Wait it would wait for the next one. Where the cursor is of a log that is gone, as the
 // gateway's store was replaced, it goes on from the oldest one that there is: the till leaves out what it knows.
-func eachEvent(ctx context.Context, gateway *ClientWithResponses, cursor string, handle func(Event)) (next string, err error) {
+func eachEvent(
+	ctx context.Context, gateway *ClientWithResponses, cursor string, handle func(Event),
+) (next string, err error) {
 	for {
 		page, err := gateway.GetEventsWithResponse(ctx, &GetEventsParams{After: &cursor})
 		if refused := (*GatewayError)(nil); errors.As(err, &refused) && refused.Code == "cursor_gone" {

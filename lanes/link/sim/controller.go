@@ -79,7 +79,9 @@ func (c *Controller) Unacked() int {
 
 // Enter reports that the customer enters the lane. It is an error when no session is waiting.
 func (c *Controller) Enter() error {
-	return c.report(lanes.Report{Kind: lanes.ReportEntered}, func(f fireLine, _ lanes.Instant) bool { return f.Phase == lanes.Waiting })
+	return c.report(lanes.Report{Kind: lanes.ReportEntered}, func(f fireLine, _ lanes.Instant) bool {
+		return f.Phase == lanes.Waiting
+	})
 }
 
 // Help reports that the customer calls for help. It is an error when the lane has no session.

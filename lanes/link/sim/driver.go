@@ -52,7 +52,9 @@ func (d *Driver) Controller(lane uuid.UUID) *Controller {
 }
 
 // Dial does not block: it fails when ctx has ended or the controller refuses, and otherwise connects.
-func (d *Driver) Dial(ctx context.Context, lane link.Lane, receiver link.Receiver) (link.Connection, link.Hello, error) {
+func (d *Driver) Dial(
+	ctx context.Context, lane link.Lane, receiver link.Receiver,
+) (link.Connection, link.Hello, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, link.Hello{}, err
 	}

@@ -133,7 +133,8 @@ func (a *Acceptor) await(i invitation, waiter link.Waiter) (cancel func()) {
 		p = &laneSlot{}
 		a.slots[i.lane.ID] = p
 	}
-	if p.waiter != nil && i.lane.Epoch < p.lane.Epoch { // of a range that is being dropped here, and has been claimed anew since
+	// Of a range that is being dropped here, and has been claimed anew since.
+	if p.waiter != nil && i.lane.Epoch < p.lane.Epoch {
 		return func() {}
 	}
 	p.invitation, p.waiter = i, waiter
@@ -258,7 +259,8 @@ func (a *Acceptor) fakeChallenge(lane uuid.UUID) invitation {
 	fake.Range[6], fake.Range[8] = fake.Range[6]&0x0f|0x40, fake.Range[8]&0x3f|0x80 // version 4: where no lane waits
 	var highest []byte
 	for _, like := range a.oneOfEachRange() {
-		if weight := a.derive(append(lane[:], like.Range[:]...)); bytes.Compare(weight, highest) > 0 { // another range changes few of them
+		// Another range changes few of them.
+		if weight := a.derive(append(lane[:], like.Range[:]...)); bytes.Compare(weight, highest) > 0 {
 			highest, fake = weight, like
 		}
 	}

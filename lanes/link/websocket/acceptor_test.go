@@ -31,11 +31,14 @@ type incoming struct {
 	key    string
 }
 
-func newIncoming(t *testing.T, key string, here func(uuid.UUID) error, change ...func(*websocket.AcceptorSettings)) *incoming {
+func newIncoming(
+	t *testing.T, key string, here func(uuid.UUID) error, change ...func(*websocket.AcceptorSettings),
+) *incoming {
 	i := &incoming{T: t, lane: link.Lane{Range: uuid.New(), ID: uuid.New(), Epoch: 7}, key: key}
 	i.address = listenForControllers(t, clock(), here, change...)
 	i.driver = websocket.New(websocket.Settings{
-		Now: clock(), Acceptor: i.Acceptor, Lanes: map[uuid.UUID]websocket.Target{i.lane.ID: {Key: key, Incoming: true}},
+		Now: clock(), Acceptor: i.Acceptor,
+		Lanes: map[uuid.UUID]websocket.Target{i.lane.ID: {Key: key, Incoming: true}},
 	})
 	return i
 }
@@ -51,7 +54,8 @@ func (i *incoming) dial(lane uuid.UUID) (*coder.Conn, frame.Greeting) {
 	i.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	conn, _, err := coder.Dial(ctx, i.url+lane.String(), &coder.DialOptions{Subprotocols: []string{frame.Subprotocol}}) //nolint:bodyclose
+	//nolint:bodyclose
+	conn, _, err := coder.Dial(ctx, i.url+lane.String(), &coder.DialOptions{Subprotocols: []string{frame.Subprotocol}})
 	require.NoError(i, err)
 	i.Cleanup(func() { _ = conn.CloseNow() })
 	_, text, err := conn.Read(ctx)

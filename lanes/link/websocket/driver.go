@@ -68,7 +68,9 @@ func New(settings Settings) *Driver {
 }
 
 // Dial connects and exchanges hellos. The error is link.ErrFaulty when the controller answers and is not in order.
-func (d *Driver) Dial(ctx context.Context, lane link.Lane, receiver link.Receiver) (link.Connection, link.Hello, error) {
+func (d *Driver) Dial(
+	ctx context.Context, lane link.Lane, receiver link.Receiver,
+) (link.Connection, link.Hello, error) {
 	target, found := d.settings.Lanes[lane.ID]
 	if !found {
 		return nil, link.Hello{}, fmt.Errorf("no address is known of lane %s", lane.ID)

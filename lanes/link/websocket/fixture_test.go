@@ -86,7 +86,9 @@ func newScripted(t *testing.T, script func(f *fixture, conn *coder.Conn), pings 
 }
 
 // newKeyed is newScripted for a lane with that key, and a script that gets the gateway's hello.
-func newKeyed(t *testing.T, key string, script func(f *fixture, conn *coder.Conn, gateway frame.Greeting), pings ...func() bool) *fixture {
+func newKeyed(
+	t *testing.T, key string, script func(f *fixture, conn *coder.Conn, gateway frame.Greeting), pings ...func() bool,
+) *fixture {
 	var f *fixture
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		options := &coder.AcceptOptions{Subprotocols: []string{frame.Subprotocol}}

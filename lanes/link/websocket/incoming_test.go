@@ -39,7 +39,9 @@ type address struct {
 
 // listenForControllers serves an acceptor on plain HTTP, or with TLS. here is that of its settings, nil for a
 // gateway that serves all lanes.
-func listenForControllers(t *testing.T, now func() lanes.Instant, here func(uuid.UUID) error, change ...func(*websocket.AcceptorSettings)) *address {
+func listenForControllers(
+	t *testing.T, now func() lanes.Instant, here func(uuid.UUID) error, change ...func(*websocket.AcceptorSettings),
+) *address {
 	if here == nil {
 		here = func(uuid.UUID) error { return nil }
 	}
@@ -90,7 +92,9 @@ type expecting struct {
 	controller *lanesim.Controller
 }
 
-func (e expecting) Dial(ctx context.Context, lane link.Lane, receiver link.Receiver) (link.Connection, link.Hello, error) {
+func (e expecting) Dial(
+	ctx context.Context, lane link.Lane, receiver link.Receiver,
+) (link.Connection, link.Hello, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, link.Hello{}, err
 	}

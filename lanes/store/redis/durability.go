@@ -92,7 +92,8 @@ func (s *Store) rewriteProblem(ctx context.Context, server goredis.Cmdable) erro
 
 // eachServer runs check on the server, or on every master of a cluster, and collects the texts that it returns.
 func eachServer(
-	ctx context.Context, s *Store, check func(ctx context.Context, address string, server goredis.UniversalClient) []string,
+	ctx context.Context, s *Store,
+	check func(ctx context.Context, address string, server goredis.UniversalClient) []string,
 ) ([]string, error) {
 	return call(ctx, s, func(ctx context.Context) ([]string, error) {
 		cluster, isCluster := s.reads.(*goredis.ClusterClient)

@@ -276,7 +276,8 @@ func (a *arguments) addEnded(sessions []lanes.Ended) {
 	}
 	for _, ended := range sessions {
 		if hasExternalID(ended) {
-			a.add("0", externalEntry(ended.Session.Correlation.ExternalID, paddedCursor(ended.Cursor))) // score and member
+			// Score and member.
+			a.add("0", externalEntry(ended.Session.Correlation.ExternalID, paddedCursor(ended.Cursor)))
 		}
 	}
 }

@@ -234,7 +234,9 @@ func (s *Store) History(ctx context.Context, of store.RangeEpoch, after uint64, 
 }
 
 // HistoryOf reads the ended sessions with the external id behind the cursor, oldest first.
-func (s *Store) HistoryOf(ctx context.Context, of store.RangeEpoch, externalID string, after uint64, limit int) ([]lanes.Ended, error) {
+func (s *Store) HistoryOf(
+	ctx context.Context, of store.RangeEpoch, externalID string, after uint64, limit int,
+) ([]lanes.Ended, error) {
 	if limit <= 0 {
 		return nil, nil
 	}
@@ -270,7 +272,9 @@ func (s *Store) Ended(ctx context.Context, of store.RangeEpoch, session uuid.UUI
 	return found[0], nil
 }
 
-func page[T any](ctx context.Context, s *Store, of store.RangeEpoch, log, key string, after uint64, limit int) ([]T, error) {
+func page[T any](
+	ctx context.Context, s *Store, of store.RangeEpoch, log, key string, after uint64, limit int,
+) ([]T, error) {
 	r, err := s.pageReply(ctx, of, log, after, limit)
 	if err != nil || r == nil {
 		return nil, err
@@ -280,7 +284,9 @@ func page[T any](ctx context.Context, s *Store, of store.RangeEpoch, log, key st
 	return records, d.err
 }
 
-func (s *Store) pageReply(ctx context.Context, of store.RangeEpoch, log string, after uint64, limit int) (reply, error) {
+func (s *Store) pageReply(
+	ctx context.Context, of store.RangeEpoch, log string, after uint64, limit int,
+) (reply, error) {
 	if limit <= 0 {
 		return nil, nil
 	}

@@ -47,7 +47,8 @@ func BenchmarkMemory(b *testing.B) {
 			ids[i] = uuid.New()
 			next.Ended = append(next.Ended, lanes.Ended{
 				Cursor: uint64(i + 1), Lane: o.lane, At: opening, Reason: lanes.Expired, Used: time.Hour, Session: lanes.Session{
-					ID: ids[i], Group: o.lane, Customer: "Jo Smith", Purchasing: true, Sold: time.Hour, Phase: lanes.Running, Since: at, Created: at, Began: &at,
+					ID: ids[i], Group: o.lane, Customer: "Jo Smith", Purchasing: true, Sold: time.Hour,
+					Phase: lanes.Running, Since: at, Created: at, Began: &at,
 				},
 			})
 		})
@@ -55,8 +56,10 @@ func BenchmarkMemory(b *testing.B) {
 		flush(func(next *store.Batch, i int) {
 			for k, kind := range []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted, lanes.SessionStopped} {
 				next.Events = append(next.Events, lanes.Logged{
-					Cursor: uint64(3*i + k + 1), Event: lanes.Event{ID: uuid.New(), Kind: kind, Session: ids[i], Lane: o.lane, At: opening},
-					Attempt: &lanes.Attempt{At: opening, Status: 204, Duration: 20 * time.Millisecond}, Trace: strings.Repeat("0", 32),
+					Cursor:  uint64(3*i + k + 1),
+					Event:   lanes.Event{ID: uuid.New(), Kind: kind, Session: ids[i], Lane: o.lane, At: opening},
+					Attempt: &lanes.Attempt{At: opening, Status: 204, Duration: 20 * time.Millisecond},
+					Trace:   strings.Repeat("0", 32),
 				})
 			}
 		})
@@ -64,7 +67,8 @@ func BenchmarkMemory(b *testing.B) {
 		flush(func(next *store.Batch, _ int) {
 			for range 2 {
 				next.Keys = append(next.Keys, lanes.KeptAnswer{
-					Name: uuid.NewString(), Fingerprint: strings.Repeat("f", 64), Status: 201, Body: strings.Repeat("b", 400), At: opening,
+					Name: uuid.NewString(), Fingerprint: strings.Repeat("f", 64), Status: 201,
+					Body: strings.Repeat("b", 400), At: opening,
 				})
 			}
 		})

@@ -235,7 +235,9 @@ func (n *Nodes) claim(ctx context.Context, by store.Node, now time.Time, expecte
 
 // SetOwner names the owner of a range, or nobody, while the range has this epoch and this owner. changed is
 // false where it has not, and current then says what it has.
-func (n *Nodes) SetOwner(ctx context.Context, from store.Ownership, to store.Node) (current store.Ownership, changed bool, err error) {
+func (n *Nodes) SetOwner(
+	ctx context.Context, from store.Ownership, to store.Node,
+) (current store.Ownership, changed bool, err error) {
 	args := []any{decimal(from.Epoch), runText(from.Owner), runText(to), to.Name, to.Address}
 	r, err := n.write(ctx, newWrite(ownerScript, from.Range, args, 0), from.Range)
 	if err != nil {

@@ -168,7 +168,8 @@ func TestAClaimCountsTheSessionsThatRun(t *testing.T) {
 		return lanes.Snapshot{Lane: lanes.Lane{ID: uuid.New(), Session: &lanes.Session{ID: uuid.New(), Phase: phase, Customer: customer}}}
 	}
 	require.NoError(t, s.Flush(t.Context(), store.Batch{Range: held.Range, Epoch: held.Epoch, N: 1, Lanes: []lanes.Snapshot{
-		session(lanes.Running, "Jo"), session(lanes.Paused, `"phase":"running"`), session(lanes.Running, "Ann"), {Lane: lanes.Lane{ID: uuid.New()}},
+		session(lanes.Running, "Jo"), session(lanes.Paused, `"phase":"running"`), session(lanes.Running, "Ann"),
+		{Lane: lanes.Lane{ID: uuid.New()}},
 	}}))
 	outcome := n.Claim(t.Context(), newNode("b"), opening, []store.Ownership{held})[0]
 	require.NoError(t, outcome.Err)

@@ -74,7 +74,9 @@ func rangesOn(ctx context.Context, client goredis.UniversalClient) ([]uuid.UUID,
 	}
 	var err error
 	if cluster, isCluster := client.(*goredis.ClusterClient); isCluster {
-		err = cluster.ForEachMaster(ctx, func(ctx context.Context, node *goredis.Client) error { return scan(ctx, node) })
+		err = cluster.ForEachMaster(ctx, func(ctx context.Context, node *goredis.Client) error {
+			return scan(ctx, node)
+		})
 	} else {
 		err = scan(ctx, client)
 	}

@@ -37,7 +37,9 @@ type SignIns struct{ store *Store }
 func (s *Store) SignIns() *SignIns { return &SignIns{s} }
 
 // Load implements store.SignIns. Of gateways that find no secret at the same time, the first one's is saved.
-func (s *SignIns) Load(ctx context.Context, secret [32]byte) (stored [32]byte, signedOut map[[32]byte]time.Time, err error) {
+func (s *SignIns) Load(
+	ctx context.Context, secret [32]byte,
+) (stored [32]byte, signedOut map[[32]byte]time.Time, err error) {
 	fields, err := call(ctx, s.store, func(ctx context.Context) (map[string]string, error) {
 		return s.store.reads.HGetAll(ctx, signInsKey).Result()
 	})
@@ -100,7 +102,9 @@ func (s *SignIns) NewSecret(ctx context.Context) error {
 
 // write runs the script, whose arguments these are, and returns the secret that is stored then. It waits for
 // replicas like a flush.
-func (s *SignIns) write(ctx context.Context, secret, newSecret string, added, removed []string) (stored string, err error) {
+func (s *SignIns) write(
+	ctx context.Context, secret, newSecret string, added, removed []string,
+) (stored string, err error) {
 	if err := s.store.begin(); err != nil {
 		return "", err
 	}

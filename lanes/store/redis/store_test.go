@@ -71,7 +71,9 @@ func (b bench) Overwrite(t *testing.T, record storetest.Record, data []byte) {
 	case storetest.Act: // it is in its place
 		places, err := b.admin.ZRange(t.Context(), begin+"acts", 0, -1).Result()
 		require.NoError(t, err)
-		i := slices.IndexFunc(places, func(place string) bool { return strings.HasPrefix(strings.TrimLeft(place, "0"), record.Name+":") })
+		i := slices.IndexFunc(places, func(place string) bool {
+			return strings.HasPrefix(strings.TrimLeft(place, "0"), record.Name+":")
+		})
 		place := strings.SplitN(places[i], ":", 3)
 		require.NoError(t, b.admin.ZRem(t.Context(), begin+"acts", places[i]).Err())
 		place[2] = string(data)

@@ -333,7 +333,8 @@ func TestMissingRecordsAreNoticed(t *testing.T) {
 func TestAVanishedRowIsWrittenAgainOrNoticed(t *testing.T) {
 	t.Parallel()
 	id := uuid.UUID{1}
-	last := batchOf(id, 0, 8) // which writes the lane of the first batch again, the attempt of an event, and forgets a key
+	// Which writes the lane of the first batch again, the attempt of an event, and forgets a key.
+	last := batchOf(id, 0, 8)
 	attempted := last.Events[len(last.Events)-1]
 	for table, c := range map[string]struct {
 		which   string

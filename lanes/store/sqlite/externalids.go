@@ -106,7 +106,9 @@ func auditExternalIDs(c *sqlite.Conn) error {
 }
 
 // HistoryOf reads the ended sessions with the external id behind the cursor, oldest first.
-func (s *Store) HistoryOf(ctx context.Context, of store.RangeEpoch, externalID string, after uint64, limit int) ([]lanes.Ended, error) {
+func (s *Store) HistoryOf(
+	ctx context.Context, of store.RangeEpoch, externalID string, after uint64, limit int,
+) ([]lanes.Ended, error) {
 	if limit <= 0 || after == math.MaxUint64 {
 		return nil, ctx.Err()
 	}

@@ -52,7 +52,8 @@ func open(path string) (*file, error) {
 		return nil, err
 	}
 	f := &file{
-		path: path, lock: lock, readers: make(chan *sqlite.Conn, readerCount), stopAudit: func() {}, ranges: map[uuid.UUID]*rangeState{},
+		path: path, lock: lock, readers: make(chan *sqlite.Conn, readerCount), stopAudit: func() {},
+		ranges: map[uuid.UUID]*rangeState{},
 	}
 	if err := f.open(); err != nil {
 		return nil, errors.Join(withDiskError(path, err), f.closeKeepingWAL())

@@ -72,11 +72,15 @@ func load(c *sqlite.Conn, state *rangeState) (loaded store.Recovered, err error)
 		loaded.Checkpoint = *state.Checkpoint
 	}
 	loaded.LastEvent, loaded.LastEnded, loaded.LastAct = state.LastEvent, state.LastEnded, state.LastAct
-	err = visitTable(c, "lanes", state, state.Lanes, func(lane lanes.Snapshot) { loaded.Lanes = append(loaded.Lanes, lane) })
+	err = visitTable(c, "lanes", state, state.Lanes, func(lane lanes.Snapshot) {
+		loaded.Lanes = append(loaded.Lanes, lane)
+	})
 	if err != nil {
 		return loaded, err
 	}
-	err = visitTable(c, "keys", state, state.Keys, func(key lanes.KeptAnswer) { loaded.Keys = append(loaded.Keys, key.Shed()) })
+	err = visitTable(c, "keys", state, state.Keys, func(key lanes.KeptAnswer) {
+		loaded.Keys = append(loaded.Keys, key.Shed())
+	})
 	if err != nil {
 		return loaded, err
 	}
@@ -208,7 +212,9 @@ func (s *Store) Acts(ctx context.Context, of store.RangeEpoch, after uint64, lim
 	return page[lanes.Act](ctx, s, "acts", of, after, limit)
 }
 
-func page[T any](ctx context.Context, s *Store, table string, of store.RangeEpoch, after uint64, limit int) ([]T, error) {
+func page[T any](
+	ctx context.Context, s *Store, table string, of store.RangeEpoch, after uint64, limit int,
+) ([]T, error) {
 	if limit <= 0 || after == math.MaxUint64 {
 		return nil, ctx.Err()
 	}

@@ -41,7 +41,9 @@ func SignInsBeside(path string) (*SignIns, error) {
 
 // Load implements store.SignIns. A secret that others than its owner could read is replaced by a new one:
 // they could sign cookies.
-func (s *SignIns) Load(_ context.Context, secret [32]byte) (stored [32]byte, signedOut map[[32]byte]time.Time, err error) {
+func (s *SignIns) Load(
+	_ context.Context, secret [32]byte,
+) (stored [32]byte, signedOut map[[32]byte]time.Time, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	stored, err = s.readSecret()

@@ -400,7 +400,8 @@ func (s *Store) reopen() error {
 		_ = s.file.closeKeepingWAL() // its file descriptors may be at fault
 		s.file = nil
 	}
-	if row, ok := readFileRowWithoutWAL(s.path); ok && !s.lastRow.follows(row) { // the file was replaced while it was open
+	// The file was replaced while it was open.
+	if row, ok := readFileRowWithoutWAL(s.path); ok && !s.lastRow.follows(row) {
 		replaced := s.path + "-wal.replaced"
 		if err := os.Rename(s.path+"-wal", replaced); err != nil {
 			return fmt.Errorf("setting the WAL of the replaced file aside: %w", err)

@@ -85,7 +85,9 @@ func nameOf(record storetest.Record) string {
 }
 
 // rowsOfKind returns the rows of the record's table.
-func rowsOfKind(t *testing.T, tx *transaction, state *rangeState, record storetest.Record) (rows []row, counted *total) {
+func rowsOfKind(
+	t *testing.T, tx *transaction, state *rangeState, record storetest.Record,
+) (rows []row, counted *total) {
 	var err error
 	switch record.Kind {
 	case storetest.Lane:

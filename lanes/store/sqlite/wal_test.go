@@ -65,7 +65,8 @@ func TestDamageBeforeTheLastCommitIsNamed(t *testing.T) {
 	t.Parallel()
 	wal, ends := sampleWAL(t)
 	for offset := 0; offset < ends[2]; offset++ {
-		if frame := (offset - walHeaderSize) % frameSize; offset > 100 && frame > 24 && frame%61 != 0 { // all of the headers, some of the pages
+		// All of the headers, some of the pages.
+		if frame := (offset - walHeaderSize) % frameSize; offset > 100 && frame > 24 && frame%61 != 0 {
 			continue
 		}
 		damaged := slices.Clone(wal)

@@ -205,7 +205,8 @@ func refillReplaces(s *fixture) {
 	o.flush(refill)
 	lost.InStore = false
 	want := store.Recovered{
-		Checkpoint: *first.Checkpoint, Lanes: refill.Lanes, Keys: []lanes.KeptAnswer{answer("new"), first.Keys[0], lost}, Pending: first.Events,
+		Checkpoint: *first.Checkpoint, Lanes: refill.Lanes,
+		Keys: []lanes.KeptAnswer{answer("new"), first.Keys[0], lost}, Pending: first.Events,
 		Holds: *refill.Holds, LastEvent: 1, LastEnded: 1, LastAct: 1,
 	}
 	assert.Equal(s, normalize(want), o.load())

@@ -43,7 +43,8 @@ func TestAcceptedMinutesAreCreditedOnceOrLeftToStaff(t *testing.T) {
 		gateway.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 		hold, err := gateway.StdinPipe()
 		require.NoError(t, err)
-		killed := integrator.count() + 1 + chance.IntN(80) // counted, so that a fast machine is killed as often; anywhere in a purchase
+		// Counted, so that a fast machine is killed as often; anywhere in a purchase.
+		killed := integrator.count() + 1 + chance.IntN(80)
 		require.NoError(t, gateway.Start())
 		support.Eventually(t, "a purchase", func() bool { return integrator.count() >= killed },
 			func() any { return integrator.count() })

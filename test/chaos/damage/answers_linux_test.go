@@ -38,7 +38,9 @@ func TestAStartWithTheMostAnswersThatAreKept(t *testing.T) {
 	})
 	t.Run("Redis", func(t *testing.T) {
 		url := redistest.Start(t).URL()
-		startWithTheMostAnswers(t, support.Redis(url), func() (store.Store, error) { return redis.Open(t.Context(), url, keep) })
+		startWithTheMostAnswers(t, support.Redis(url), func() (store.Store, error) {
+			return redis.Open(t.Context(), url, keep)
+		})
 	})
 }
 

@@ -91,7 +91,8 @@ func TestARangeMovesWithWhatRunsOnIt(t *testing.T) {
 func TestADamagedRecordIsToldAndNotCarriedOver(t *testing.T) {
 	t.Parallel()
 	s := newSample(t)
-	damaged := []byte(strings.ReplaceAll(string(s.whole), `"sessionStarted"`, `"sessionSmarted"`)) // of all events of that kind
+	// Of all events of that kind.
+	damaged := []byte(strings.ReplaceAll(string(s.whole), `"sessionStarted"`, `"sessionSmarted"`))
 	path := newPath(t)
 	require.NoError(t, os.WriteFile(path, damaged, 0o600))
 	config, exported := configured(t, support.SQLite(path)), filepath.Join(t.TempDir(), "export.jsonl")

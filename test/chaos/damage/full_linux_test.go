@@ -50,7 +50,9 @@ func TestADiskWithoutAnyRoom(t *testing.T) {
 	force := map[string]string{runs: "running", pauses: "paused"}
 	require.Equal(t, force, g.Phases(), "what was closed is closed")
 	before := g.Sessions()
-	support.Eventually(t, "the clock of what runs goes on", func() bool { return g.Sessions()[runs].Left.Duration < before[runs].Left.Duration })
+	support.Eventually(t, "the clock of what runs goes on", func() bool {
+		return g.Sessions()[runs].Left.Duration < before[runs].Left.Duration
+	})
 	require.Equal(t, before[pauses].Left, g.Sessions()[pauses].Left)
 	require.Contains(t, g.Log(), "the store is away")
 	require.Contains(t, g.Log(), "file too large")

@@ -46,7 +46,9 @@ func TestSeveralWebhooksAreServedAsIfEachWereAlone(t *testing.T) {
 	var log, toBooks []support.Event
 	support.EventuallyNone(t, "the POS has everything", func() []support.Event {
 		log = client.Events("0")
-		return slices.DeleteFunc(slices.Clone(log), func(e support.Event) bool { return e.Attempt != nil && !e.UnderWay() })
+		return slices.DeleteFunc(slices.Clone(log), func(e support.Event) bool {
+			return e.Attempt != nil && !e.UnderWay()
+		})
 	})
 	support.EventuallyNone(t, "the bookkeeping has everything", func() []support.Event {
 		toBooks = client.Deliveries("books")
@@ -72,7 +74,9 @@ func TestSeveralWebhooksAreServedAsIfEachWereAlone(t *testing.T) {
 	client.Expect(202, "POST", "/events/redeliver", fmt.Sprintf(`{"after": "0", "until": %q, "webhook": "books"}`, toBooks[1].Cursor))
 	support.Eventually(t, "the first two are sent again", func() bool { return len(books.Arrived()) == arrived+2 })
 	require.Equal(t, []string{"msg_" + log[0].ID, "msg_" + log[1].ID}, []string{books.Arrived()[arrived].ID, books.Arrived()[arrived+1].ID})
-	created := slices.DeleteFunc(slices.Clone(log), func(e support.Event) bool { return e.Payload.Event != "sessionCreated" })
+	created := slices.DeleteFunc(slices.Clone(log), func(e support.Event) bool {
+		return e.Payload.Event != "sessionCreated"
+	})
 	require.Equal(t, ids(created), ids(client.Deliveries("hanging")))
 	require.Positive(t, gateway.Metrics().Sum("rangegate_events_waiting", `webhook="hanging"`))
 	for _, arrival := range hanging.Arrived() {

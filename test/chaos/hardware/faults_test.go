@@ -160,7 +160,9 @@ type faultCase struct {
 func (c faultCase) begin() {
 	t := c.t
 	c.fault.begin(c.controller)
-	c.pos.waitLane(c.n, "it is seen", func(l lane) bool { return l.Link == c.fault.link && l.notUsableBecause() == c.fault.notUsable })
+	c.pos.waitLane(c.n, "it is seen", func(l lane) bool {
+		return l.Link == c.fault.link && l.notUsableBecause() == c.fault.notUsable
+	})
 	require.Equal(t, c.fault.notUsable == "", c.pos.lanes()[c.n].Usable)
 	if c.fault.link == "up" {
 		return

@@ -131,7 +131,9 @@ func TestNoReportIsLostOrAppliedTwice(t *testing.T) {
 			suffering.Go(func() { disturb(controllers.Controller(n), suffers, n < disorder, done, &wrong) })
 		}
 		enough := int64((life + 1) * reports / processes)
-		support.Eventually(t, fmt.Sprintf("the reports of life %d", life), func() bool { return total.Load() >= enough })
+		support.Eventually(t, fmt.Sprintf("the reports of life %d", life), func() bool {
+			return total.Load() >= enough
+		})
 		if life < processes-1 {
 			time.Sleep(time.Duration(chance.Int64N(int64(20 * time.Millisecond)))) // anywhere in a save, an ack
 			gateway.Kill()

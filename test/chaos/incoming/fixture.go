@@ -32,7 +32,9 @@ func freeAddress(t testing.TB) string {
 // waitLinked waits until so many links have been made since the gateway's start.
 func waitLinked(t testing.TB, g *support.Gateway, links float64) {
 	t.Helper()
-	support.Eventually(t, "the links are up", func() bool { return g.Metrics().Sum("rangegate_links_total", `what="up"`) >= links })
+	support.Eventually(t, "the links are up", func() bool {
+		return g.Metrics().Sum("rangegate_links_total", `what="up"`) >= links
+	})
 }
 
 // attempts is how many attempts to dial came to that.

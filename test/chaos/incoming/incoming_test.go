@@ -104,7 +104,9 @@ func TestASecondControllerOfALane(t *testing.T) {
 	support.Eventually(t, "it is replaced", func() bool {
 		return g.Metrics().Sum("rangegate_link_failures_total", `cause="replaced"`) >= 1
 	})
-	support.Eventually(t, "it is open on the newer connection", func() bool { return hardware.Controller(1).Shown().Open })
+	support.Eventually(t, "it is open on the newer connection", func() bool {
+		return hardware.Controller(1).Shown().Open
+	})
 	g.POS().Command(session, "/stop")
 	hardware.WaitLocked(1)
 

@@ -75,7 +75,8 @@ func TestControllersDialThroughAProxy(t *testing.T) {
 			}
 			text := p.prefix + documented(t, p.heading)
 			for from, to := range map[string]string{
-				"0.0.0.0:8443": front, "10.0.0.2:9443": gateway, "/etc/ssl/gateway.pem": both, "/etc/ssl/gateway.crt": certificate,
+				"0.0.0.0:8443": front, "10.0.0.2:9443": gateway, "/etc/ssl/gateway.pem": both,
+				"/etc/ssl/gateway.crt": certificate,
 				"/etc/ssl/gateway.key": key, "DIR": dir, "http {": "http {\n" + nginxFolders(dir),
 			} {
 				text = strings.ReplaceAll(text, from, to)

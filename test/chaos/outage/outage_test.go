@@ -154,7 +154,9 @@ func TestTheStoreHasForgotten(t *testing.T) {
 			events := g.Expect(200, "GET", "/events", "").Body
 
 			forget(t, master, older, network)
-			support.Eventually(t, "it sells again", func() bool { return g.Send("POST", "/sessions", support.Order(3, 30)).Status == 201 })
+			support.Eventually(t, "it sells again", func() bool {
+				return g.Send("POST", "/sessions", support.Order(3, 30)).Status == 201
+			})
 			g.WaitLogged("the store has lost acknowledged writes")
 			for range 2 {
 				listed := g.Expect(200, "GET", "/sessions", "").Body

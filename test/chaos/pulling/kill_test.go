@@ -152,7 +152,8 @@ func TestReadersThatAreKilledMissNothingAndSeeNothingTwice(t *testing.T) {
 						return len(r.written()) >= (kill+1)*between
 					}, func() any { return len(r.written()) })
 				}
-				time.Sleep(time.Duration(chance.Int64N(int64(10 * time.Millisecond)))) // anywhere in a save, a page, a message
+				// Anywhere in a save, a page, a message.
+				time.Sleep(time.Duration(chance.Int64N(int64(10 * time.Millisecond))))
 				victims := chance.IntN(3)
 				if victims != 0 {
 					for _, r := range readers {

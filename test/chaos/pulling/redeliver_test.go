@@ -126,7 +126,8 @@ func TestWhatIsRefusedAndRepeated(t *testing.T) {
 		pos.Expect(204, "POST", "/events/1/redeliver", "", "Idempotency-Key", "once")
 	}
 	support.Eventually(t, "it is sent again", func() bool { return slices.Equal(attempts(t, pos, log[0].Cursor), []string{"delivered", "delivered"}) })
-	pos.Expect(204, "POST", "/events/"+log[0].Cursor+"/redeliver", "") // 1 is its number, as clients have it from before cursors named their log
+	// 1 is its number, as clients have it from before cursors named their log
+	pos.Expect(204, "POST", "/events/"+log[0].Cursor+"/redeliver", "")
 	support.Eventually(t, "and once more", func() bool { return len(attempts(t, pos, log[0].Cursor)) == 3 })
 	require.NotContains(t, pos.Expect(200, "GET", "/events?after=1&limit=1", "").Body, "attempts", "of the others nothing has changed")
 	require.Len(t, receiver.Arrived(), 5)

@@ -96,7 +96,9 @@ func TestOneMoreThanMayWait(t *testing.T) {
 	pos.Expect(200, "GET", "/events?after=1&wait=60", "")
 	pos.Command(session, "/pause") // a POS sells on, however many wait
 	require.NoError(t, streams[0].Close())
-	support.Eventually(t, "there is room again", func() bool { return gateway.Metrics().Sum("rangegate_event_readers") == limit-1 })
+	support.Eventually(t, "there is room again", func() bool {
+		return gateway.Metrics().Sum("rangegate_event_readers") == limit-1
+	})
 	pos.Expect(200, "GET", "/events?after=3&wait=1", "")
 }
 
@@ -125,7 +127,9 @@ func TestAPollIsWokenByTheEvent(t *testing.T) {
 		answer, _ := pos.Do("GET", "/events?wait=60", "")
 		answered <- answer
 	}()
-	support.Eventually(t, "it waits", func() bool { return gateway.Metrics().Sum("rangegate_event_readers", `kind="poll"`) == 1 })
+	support.Eventually(t, "it waits", func() bool {
+		return gateway.Metrics().Sum("rangegate_event_readers", `kind="poll"`) == 1
+	})
 	session := pos.Sell(1, 30)
 	answer := <-answered
 	require.Equal(t, 200, answer.Status)

@@ -99,7 +99,9 @@ func (p posClient) left(session string) time.Duration {
 // waitEnded waits until the session has ended by itself.
 func (p posClient) waitEnded(session string) support.Session {
 	p.t.Helper()
-	support.Eventually(p.t, "the session ends", func() bool { return p.Send("GET", "/sessions/"+session, "").Status == 404 })
+	support.Eventually(p.t, "the session ends", func() bool {
+		return p.Send("GET", "/sessions/"+session, "").Status == 404
+	})
 	return p.Ended(session)
 }
 

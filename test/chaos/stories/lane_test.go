@@ -131,7 +131,9 @@ func TestTwoStartsAtTheSameMillisecond(t *testing.T) {
 
 	for n := range many {
 		f.Controller(n).Duplicate(true)
-		support.Eventually(t, "the session is on the lane", func() bool { return f.Controller(n).Shown().Session != uuid.Nil })
+		support.Eventually(t, "the session is on the lane", func() bool {
+			return f.Controller(n).Shown().Session != uuid.Nil
+		})
 	}
 	simultaneously(2*many, func(i int) { _ = f.Controller(i % many).Enter() }) // two entries, each of them told twice
 	for n, session := range sold {

@@ -75,7 +75,9 @@ func TestABadAnswerOfTheReceiverStallsTheQueueForEver(t *testing.T) {
 	slices.Sort(names)
 	f := newFixture(t, len(names)+1) // and a lane whose events are answered well
 	f.receiver.Respond(func(a support.Arrival, w http.ResponseWriter, r *http.Request) {
-		n := slices.IndexFunc(names, func(name string) bool { return support.LaneID(slices.Index(names, name)) == a.Lane })
+		n := slices.IndexFunc(names, func(name string) bool {
+			return support.LaneID(slices.Index(names, name)) == a.Lane
+		})
 		if n < 0 || a.Event == "sessionPaused" {
 			support.Accept(a, w, r)
 			return
@@ -219,7 +221,8 @@ func TestAReceiverAnsweringJustAfterTheTimeOut(t *testing.T) {
 	f.receiver.Respond(func(a support.Arrival, w http.ResponseWriter, r *http.Request) {
 		switch {
 		case a.Event == "purchaseRequest" && a.Lane == support.LaneID(0):
-			time.Sleep(webhookTimeout * 3 / 2) // the gateway counts from before the receiver does, on a machine that is busy
+			// The gateway counts from before the receiver does, on a machine that is busy.
+			time.Sleep(webhookTimeout * 3 / 2)
 		case a.Event == "purchaseRequest", a.Event == "sessionPaused":
 			<-r.Context().Done() // the gateway has just hung up
 		}

@@ -75,7 +75,9 @@ func TestOnlyTheStopArrives(t *testing.T) {
 		f := newFixture(t, 1)
 		_, pos := f.serveLinked()
 		session := pos.book(0, 30)
-		support.Eventually(t, "the session waits on the lane", func() bool { return f.Controller(0).Shown().Phase == "waiting" })
+		support.Eventually(t, "the session waits on the lane", func() bool {
+			return f.Controller(0).Shown().Phase == "waiting"
+		})
 		f.Silence(0)
 		require.NoError(t, f.Controller(0).Enter())
 		pos.command(session, "/stop")
@@ -174,7 +176,9 @@ func TestGarbageStartTimeGivesMillionsOfMinutes(t *testing.T) {
 
 	for n, age := range map[int]string{1: `"age_ms":-60000`, 2: `"age_ms":1e30`, 3: `"age_ms":"NaN"`} {
 		devices[n].report(1, "entered", sessions[n], age)
-		devices[n].waitFor("it is not heard", func() bool { return devices[n].closed == websocket.StatusPolicyViolation })
+		devices[n].waitFor("it is not heard", func() bool {
+			return devices[n].closed == websocket.StatusPolicyViolation
+		})
 		require.Zero(t, devices[n].acked)
 		require.Nil(t, pos.Session(sessions[n]).Began)
 		pos.command(sessions[n], "/stop")

@@ -106,7 +106,9 @@ func TestTheStartIsResentOnReconnectAndResetsTheTime(t *testing.T) {
 	f := newFixture(t, 1)
 	gateway, pos := f.serveLinked()
 	session := pos.book(0, 30)
-	support.Eventually(t, "the session waits on the lane", func() bool { return f.Controller(0).Shown().Phase == "waiting" })
+	support.Eventually(t, "the session waits on the lane", func() bool {
+		return f.Controller(0).Shown().Phase == "waiting"
+	})
 	f.Controller(0).LoseAcks(true) // it tells every report again
 	f.Silence(0)
 	entered := measure(func() { require.NoError(t, f.Controller(0).Enter()) })
@@ -192,7 +194,9 @@ func (f *fixture) endsDuringAKill(n int, session string, pos posClient) {
 	f.receiver.WaitEvents(session, "sessionCreated", "sessionStarted")
 	pos.AttemptedEvents() // every attempt is over
 	pos.advance(session, 2*time.Second)
-	support.Eventually(f.t, "the lane counts down", func() bool { return f.Controller(n).Shown().Remaining <= 2*time.Second })
+	support.Eventually(f.t, "the lane counts down", func() bool {
+		return f.Controller(n).Shown().Remaining <= 2*time.Second
+	})
 	pos.gateway.Kill()
 	support.Eventually(f.t, "the controller counts by itself", func() bool { return !f.Controller(n).Shown().Open })
 }

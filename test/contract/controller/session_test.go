@@ -23,13 +23,17 @@ func TestAWholeSession(t *testing.T) {
 	pos := gateway.POS()
 	waitStatus := func(text string) {
 		t.Helper()
-		support.Eventually(t, text, func() bool { return strings.Contains(pos.Expect(200, "GET", "/lanes/status", "").Body, text) })
+		support.Eventually(t, text, func() bool {
+			return strings.Contains(pos.Expect(200, "GET", "/lanes/status", "").Body, text)
+		})
 	}
 	waitStatus(`"link":"up"`)
 
 	session := pos.Sell(1, 30, `,"auto_start":false,"enable_purchasing":true`)
 	lane.waitShown("it waits, locked", func(s shown) bool { return s.Phase != nil && *s.Phase == "waiting" && !s.Open })
-	lane.waitShown("for its customer", func(s shown) bool { return *s.Customer == "Jo Smith" && *s.Remaining == 30*60_000 })
+	lane.waitShown("for its customer", func(s shown) bool {
+		return *s.Customer == "Jo Smith" && *s.Remaining == 30*60_000
+	})
 
 	lane.do("enter")
 	lane.waitShown("it is open once the customer has entered", func(s shown) bool { return s.Open && s.Kept == 0 })
@@ -41,7 +45,9 @@ func TestAWholeSession(t *testing.T) {
 	lane.waitShown("its end opens it", func(s shown) bool { return s.Open })
 
 	lane.do("buy")
-	lane.waitShown("the purchase is accepted", func(s shown) bool { return s.Purchase != nil && s.Purchase.Phase == "accepted" })
+	lane.waitShown("the purchase is accepted", func(s shown) bool {
+		return s.Purchase != nil && s.Purchase.Phase == "accepted"
+	})
 	require.Contains(t, pos.Expect(200, "GET", "/sessions/"+session, "").Body, `"duration":45`)
 
 	lane.do("help")
@@ -69,8 +75,10 @@ func TestAWholeSession(t *testing.T) {
 	require.Empty(t, broken(t, gateway, said))
 	counted := kinds(t, said)
 	for _, kind := range []string{
-		"gateway hello", "gateway state", "gateway ack", "controller hello", "controller applied", "controller report entered",
-		"controller report help", "controller report carrier_hit", "controller report purchase", "controller report fault",
+		"gateway hello", "gateway state", "gateway ack", "controller hello", "controller applied",
+		"controller report entered",
+		"controller report help", "controller report carrier_hit", "controller report purchase",
+		"controller report fault",
 		"controller report fault_cleared",
 	} {
 		require.Positive(t, counted[kind], "%s: %v", kind, counted)

@@ -20,7 +20,8 @@ func TestSuccessfulAnswers(t *testing.T) {
 			`,"began_at":` + began + `,"created_at":"TIME","minutes_remaining":` + remaining + `,"enable_purchasing":` + purchasing + `}`
 	}
 	running := view("SESSION-1", lane(1), "30", `"TIME"`, "MINUTES", "false")
-	waiting := view("SESSION-2", lane(2), "60", "null", "null", "false") // asked for; a range without a webhook sells nothing
+	// Asked for; a range without a webhook sells nothing.
+	waiting := view("SESSION-2", lane(2), "60", "null", "null", "false")
 
 	shown := func(path string, want string) {
 		t.Helper()

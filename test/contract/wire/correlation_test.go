@@ -82,7 +82,8 @@ func TestWhatAPOSKnowsASessionBy(t *testing.T) {
 				require.NotContains(t, body, "metadata")
 			}
 			require.Equal(t, 0, gateway.Terminate())
-			require.NotRegexp(t, `4711( |%20|\+)`, gateway.Log(), "it is in no log") // the digits alone are in some times
+			// The digits alone are in some times.
+			require.NotRegexp(t, `4711( |%20|\+)`, gateway.Log(), "it is in no log")
 			require.NotContains(t, gateway.Log(), "b & c")
 		})
 	}

@@ -32,7 +32,9 @@ func evening(t testing.TB) (metrics support.Metrics, document string) {
 	support.Eventually(t, "the lane's hardware is in order, and it is sold", func() bool {
 		return pos.Send("POST", "/sessions", support.Order(1, 60)).Status == http.StatusCreated
 	})
-	support.Eventually(t, "the webhook has sessionCreated, and sessionStarted waits for it", func() bool { return len(receiver.Arrived()) > 0 })
+	support.Eventually(t, "the webhook has sessionCreated, and sessionStarted waits for it", func() bool {
+		return len(receiver.Arrived()) > 0
+	})
 	gateway.HoldRange(true)
 	lane := controllers.Controller(1)
 	lane.Duplicate(true)

@@ -49,7 +49,9 @@ func TestTheDemoIntegratorOfThePlayground(t *testing.T) {
 	page := support.Client{API: "http://" + address}
 	pos.Sell(1, 30)
 	log := pos.AttemptedEvents()
-	support.Eventually(t, "the log is on the page", func() bool { return strings.Contains(snapshot(t, address), log[0].ID) })
+	support.Eventually(t, "the log is on the page", func() bool {
+		return strings.Contains(snapshot(t, address), log[0].ID)
+	})
 	answer, err := page.Do("POST", "/redeliver", `{"cursor":"`+log[0].Cursor+`"}`)
 	require.NoError(t, err)
 	require.Equal(t, 204, answer.Status, answer.Body)

@@ -100,7 +100,9 @@ func (g gateway) lines(message, trace string) (found []map[string]any) {
 // waitLines waits until there are that many lines with that message about the trace.
 func (g gateway) waitLines(many int, message, trace string) []map[string]any {
 	g.t.Helper()
-	support.Eventually(g.t, fmt.Sprintf("%d lines %q of %s", many, message, trace), func() bool { return len(g.lines(message, trace)) >= many })
+	support.Eventually(g.t, fmt.Sprintf("%d lines %q of %s", many, message, trace), func() bool {
+		return len(g.lines(message, trace)) >= many
+	})
 	return g.lines(message, trace)
 }
 
@@ -190,7 +192,9 @@ func TestTheLogIsTurnedUpAndDown(t *testing.T) {
 	g.WaitLogged(`"path":"/readyz"`)
 
 	require.Equal(t, 200, g.Operate("PUT", "/log-level", `{"level":"error"}`).Status)
-	support.Eventually(t, "the level is changed back", func() bool { return strings.Count(g.Log(), "log level changed") == 2 })
+	support.Eventually(t, "the level is changed back", func() bool {
+		return strings.Count(g.Log(), "log level changed") == 2
+	})
 	require.Contains(t, g.Log(), `"who":"operator"`)
 	g.POS().Expect(200, "GET", "/sessions", "", traceparent(traces[2])...)
 	require.Zero(t, g.Terminate())

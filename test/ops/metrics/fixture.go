@@ -28,7 +28,9 @@ func screenKey(lane int) string { return fmt.Sprintf("the-key-of-screen-%d", lan
 func start(t *testing.T) *fixture {
 	f := &fixture{t: t, controllers: support.NewControllers(t, 1, 3)}
 	integrator := support.NewReceiver(t)
-	integrator.HandleFunc("GET /products", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("[]")) })
+	integrator.HandleFunc("GET /products", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte("[]"))
+	})
 	integrator.Respond(func(a support.Arrival, w http.ResponseWriter, r *http.Request) {
 		if f.hangs.Load() {
 			support.Hang(a, w, r)

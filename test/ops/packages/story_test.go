@@ -140,7 +140,8 @@ func (m *machine) configure() {
 	m.t.Cleanup(controllers.Close)
 	filled := strings.NewReplacer(
 		"CONTROLLER", controllers.Controller(uuid.MustParse(filled["LANE_ID"])).Address(),
-		"ca: /etc/rangegate/controllers.crt", fmt.Sprintf(`fingerprint: "sha256:%x"`, sha256.Sum256(certificatetest.Block(pair.Certificate))),
+		"ca: /etc/rangegate/controllers.crt",
+		fmt.Sprintf(`fingerprint: "sha256:%x"`, sha256.Sum256(certificatetest.Block(pair.Certificate))),
 	)
 	made = filled.Replace(replaced(made))
 	write()

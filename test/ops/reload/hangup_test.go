@@ -46,7 +46,8 @@ func TestAHangUpDuringTheStartEndsNothing(t *testing.T) {
 				return err
 			}
 			_, err = first.WriteString(configuration)
-			return errors.Join(err, os.Rename(later, file), syscall.Kill(pid, syscall.SIGHUP)) // it reads on until the file is closed
+			// It reads on until the file is closed.
+			return errors.Join(err, os.Rename(later, file), syscall.Kill(pid, syscall.SIGHUP))
 		}()
 	}()
 	g := support.Start(t, serve)
@@ -76,7 +77,9 @@ func TestAWebhookThatIsGoneUntilAReload(t *testing.T) {
 	pos.Command(session, "/resume")
 	support.Eventually(t, "the event after the reload arrives", func() bool { return len(receiver.Arrived()) == 2 })
 	pos.Expect(202, "POST", "/events/redeliver", `{"after":"0","until":"3"}`)
-	support.Eventually(t, "so does what it missed, when it is asked for", func() bool { return len(receiver.Arrived()) == 5 })
+	support.Eventually(t, "so does what it missed, when it is asked for", func() bool {
+		return len(receiver.Arrived()) == 5
+	})
 }
 
 // A range is taken away by force while its webhook answers nothing, and the operator does not wait for it. It
@@ -100,7 +103,9 @@ func TestAnOperatorWhoHangsUpStopsNoReloadHalfWay(t *testing.T) {
 	_, err = http.DefaultClient.Do(request) //nolint:bodyclose // there is no answer
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 
-	support.Eventually(t, "the range is gone", func() bool { return g.POS().Send("GET", "/lanes", "").Status == http.StatusUnauthorized })
+	support.Eventually(t, "the range is gone", func() bool {
+		return g.POS().Send("GET", "/lanes", "").Status == http.StatusUnauthorized
+	})
 	g.Ready()
 	require.EqualValues(t, 1, g.metric("rangegate_config_last_reload_successful"))
 	require.Zero(t, g.Terminate())

@@ -30,7 +30,9 @@ func TestAReloadOfAThousandLanesWhile500SessionsRun(t *testing.T) {
 	lanes[999] = strings.Replace(hardware.Lane(1001), "name: Lane 1001", "name: A new lane", 1)
 	g.Configure(g.config.String())
 	g.Signal(syscall.SIGHUP)
-	support.Eventually(t, "the new lane and the one at another address are connected", func() bool { return links("up") == 1002 })
+	support.Eventually(t, "the new lane and the one at another address are connected", func() bool {
+		return links("up") == 1002
+	})
 
 	require.EqualValues(t, 1, links("down"), "of the lane at another address")
 	require.Zero(t, links("not_made"))

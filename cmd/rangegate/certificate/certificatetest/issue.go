@@ -85,7 +85,8 @@ func (p Pair) Sign(t testing.TB, hosts ...string) Pair {
 	serial, err := rand.Int(rand.Reader, big.NewInt(1<<62))
 	require.NoError(t, err)
 	template := &x509.Certificate{
-		SerialNumber: serial, Subject: pkix.Name{CommonName: "rangegate node"}, NotBefore: authority.NotBefore, NotAfter: authority.NotAfter,
+		SerialNumber: serial, Subject: pkix.Name{CommonName: "rangegate node"}, NotBefore: authority.NotBefore,
+		NotAfter: authority.NotAfter,
 	}
 	for _, host := range hosts {
 		if ip := net.ParseIP(host); ip != nil {

@@ -172,11 +172,12 @@ func ruleOf(kind string, more ...any) func() map[string]any {
 // The rules of values, as the methods of object check them. The id of a lane is part of what is proven, so
 // ids have one spelling.
 var (
-	textRule     = ruleOf("string")
-	nameRule     = ruleOf("string", "minLength", 1)
-	noteRule     = ruleOf("string", "maxLength", maxNote)
-	flagRule     = ruleOf("boolean")
-	quantityRule = ruleOf("integer", "minimum", 1, "maximum", 1_000_000) // others are decoded, and refused as a purchase
+	textRule = ruleOf("string")
+	nameRule = ruleOf("string", "minLength", 1)
+	noteRule = ruleOf("string", "maxLength", maxNote)
+	flagRule = ruleOf("boolean")
+	// Others are decoded, and refused as a purchase.
+	quantityRule = ruleOf("integer", "minimum", 1, "maximum", 1_000_000)
 	idRule       = ruleOf("string", "format", "uuid", "pattern", "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$",
 		"not", map[string]any{"const": uuid.Nil.String()})
 	tokenRule = ruleOf("string", "pattern", "^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$")

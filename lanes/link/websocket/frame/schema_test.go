@@ -48,13 +48,15 @@ func compiled(t *testing.T, part string) *jsonschema.Schema {
 func TestWhatKeepsTheSchemaIsDecoded(t *testing.T) {
 	decoders := map[string]func([]byte) (any, error){"fromGateway": frame.FromGateway, "fromController": frame.FromController}
 	values := []any{
-		nil, true, "", "running", "purchase", "fault", "hello", 0, 1, -1, 1.5, uint64(1 << 63), json.Number("99999999999999999999"),
+		nil, true, "", "running", "purchase", "fault", "hello", 0, 1, -1, 1.5, uint64(1 << 63),
+		json.Number("99999999999999999999"),
 		[]any{},
 		[]any{1},
 		[]any{"a"},
 		[]any{map[string]any{}},
 		map[string]any{},
-		uuid.NewString(), uuid.Nil.String(), "7D9F2C4E-31B8-4A56-9C0D-5E8F1A2B3C4D", "urn:uuid:" + uuid.NewString(), own, own + "=", own[:42] + "B",
+		uuid.NewString(), uuid.Nil.String(), "7D9F2C4E-31B8-4A56-9C0D-5E8F1A2B3C4D", "urn:uuid:" + uuid.NewString(),
+		own, own + "=", own[:42] + "B",
 	}
 	stricter := func(text []byte, value any) bool { // upper-case ids are decoded, and a quantity that is refused
 		refused := bytes.Contains(text, []byte(`"qty":0`)) || bytes.Contains(text, []byte(`"qty":-1`))

@@ -148,7 +148,9 @@ func shoot(lane *sim.Controller, closing chan struct{}) {
 // hasPending reports whether a purchase has not come to its end.
 func hasPending(r *actors.Range) bool {
 	return slices.ContainsFunc(r.Lanes(), func(status lanes.LaneStatus) bool {
-		return slices.ContainsFunc(status.Lane.Purchases(), func(p *lanes.Purchase) bool { return p.Phase == lanes.Pending })
+		return slices.ContainsFunc(status.Lane.Purchases(), func(p *lanes.Purchase) bool {
+			return p.Phase == lanes.Pending
+		})
 	})
 }
 
