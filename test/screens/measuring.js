@@ -4,12 +4,13 @@
   const { fetch: ask } = window;
   let picture = null; // the gateway's
   let numbers = null; // of its lanes, by id, from 0
+  let fed = null; // the picture that was fed last
   let stream; // the controller of the page's stream
   let pictured;
   const ready = new Promise((resolve) => (pictured = resolve));
 
-  // The stream begins with the gateway's messages up to the first picture, and goes on with what is fed. What is asked of the gateway
-  // about a lane succeeds.
+  // The stream begins with the gateway's messages up to the first picture, and goes on with what is fed. A page that falls behind renews its
+  // stream, as it does on a busy machine: the next one begins with what was fed last. What is asked of the gateway about a lane succeeds.
   window.fetch = async (url, options = {}) => {
     if (String(url).endsWith("/sessions") && options.method === "POST") {
       return Response.json(session(picture.lanes.length, 60, 60), { status: 201 });
@@ -20,6 +21,9 @@
     if (!String(url).endsWith("/control/stream")) {
       return ask(url, options);
     }
+    if (fed) {
+      return streamOf(message(fed));
+    }
     const real = new AbortController();
     const response = await ask(url, { ...options, signal: real.signal });
     if (!response.ok) {
@@ -28,14 +32,16 @@
     const text = await firstPicture(response.body.getReader());
     real.abort();
     picture = JSON.parse(/^data: (.*)$/m.exec(text)[1]);
-    return new Response(new ReadableStream({
-      start(controller) {
-        stream = controller;
-        stream.enqueue(new TextEncoder().encode(text));
-        pictured();
-      },
-    }), { headers: { "Content-Type": "text/event-stream" } });
+    return streamOf(text);
   };
+
+  const streamOf = (text) => new Response(new ReadableStream({
+    start(controller) {
+      stream = controller;
+      stream.enqueue(new TextEncoder().encode(text));
+      pictured();
+    },
+  }), { headers: { "Content-Type": "text/event-stream" } });
 
   async function firstPicture(reader) {
     let text = "";
@@ -46,7 +52,12 @@
     return /event: picture\ndata: .*\n\n/.exec(text)[0];
   }
 
-  const feed = (of) => stream.enqueue(new TextEncoder().encode(`event: picture\ndata: ${JSON.stringify({ ...of, now: new Date().toISOString() })}\n\n`));
+  const message = (of) => `event: picture\ndata: ${JSON.stringify({ ...of, now: new Date().toISOString() })}\n\n`;
+
+  function feed(of) {
+    fed = of;
+    stream.enqueue(new TextEncoder().encode(message(of)));
+  }
 
   setInterval(() => stream?.enqueue(new TextEncoder().encode(`event: beat\ndata: ${JSON.stringify({ now: new Date().toISOString() })}\n\n`)), 1_000);
 
