@@ -153,7 +153,7 @@ func Launch(t testing.TB, cmd *exec.Cmd) (g *Gateway, ready bool) {
 		Eventually(t, "it is ready or has ended", func() bool {
 			ready = g.IsReady()
 			return ready || g.Ended()
-		})
+		}, g.lastLog)
 	case <-g.exited:
 	}
 	return g, ready
@@ -230,6 +230,8 @@ func (g *Gateway) LogEnd() string {
 	return strings.Join(g.log[max(0, len(g.log)-50):], "\n")
 }
 
+func (g *Gateway) lastLog() any { return g.LogEnd() }
+
 // Ended tells whether the process has ended.
 func (g *Gateway) Ended() bool {
 	select {
@@ -273,6 +275,6 @@ func (g *Gateway) IsReady() bool {
 // Ready waits until the gateway is ready.
 func (g *Gateway) Ready() *Gateway {
 	g.t.Helper()
-	Eventually(g.t, "the gateway is ready", g.IsReady)
+	Eventually(g.t, "the gateway is ready", g.IsReady, g.lastLog)
 	return g
 }
