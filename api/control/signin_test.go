@@ -310,7 +310,9 @@ func TestWrongPINsOfOthersDoNotLockAUserOut(t *testing.T) {
 		require.Equal(t, http.StatusNoContent, own.signIn(north, "sam", "1234").Code)
 
 		forged := f.browser()
-		forged.from, forged.device = "192.0.2.91:1", &http.Cookie{Name: deviceCookie, Value: own.device.Value[:20] + "A" + own.device.Value[21:]}
+		value := []byte(own.device.Value)
+		value[20] = map[bool]byte{true: 'B', false: 'A'}[value[20] == 'A'] // another one than it has
+		forged.from, forged.device = "192.0.2.91:1", &http.Cookie{Name: deviceCookie, Value: string(value)}
 		require.Equal(t, http.StatusTooManyRequests, forged.signIn(north, "sam", "1234").Code)
 		copied := f.browser()
 		copied.from, copied.device = "192.0.2.92:1", own.device
