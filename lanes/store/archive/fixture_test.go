@@ -64,15 +64,16 @@ func file(t *testing.T) testStore {
 func server(t *testing.T) testStore { return on(redistest.Start(t)) }
 
 func on(server *redistest.Server) testStore {
+	url := server.URL() + "?read_timeout=1m" // what is tested here is no bound, and the machine may be slow
 	return testStore{
 		"redis",
 		func(t *testing.T, r store.Retention) openStore {
-			s, err := redis.Open(t.Context(), server.URL(), r)
+			s, err := redis.Open(t.Context(), url, r)
 			require.NoError(t, err)
 			return s
 		},
 		func(t *testing.T) openReader {
-			r, err := redis.OpenReader(t.Context(), server.URL())
+			r, err := redis.OpenReader(t.Context(), url)
 			require.NoError(t, err)
 			return r
 		},

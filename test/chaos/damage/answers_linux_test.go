@@ -39,7 +39,7 @@ func TestAStartWithTheMostAnswersThatAreKept(t *testing.T) {
 	t.Run("Redis", func(t *testing.T) {
 		url := redistest.Start(t).URL()
 		startWithTheMostAnswers(t, support.Redis(url), func() (store.Store, error) {
-			return redis.Open(t.Context(), url, keep)
+			return redis.Open(t.Context(), url+"?read_timeout=1m", keep) // a batch of 8 MB, on a disk that may be slow
 		})
 	})
 }
