@@ -121,15 +121,15 @@ func (f *fakeRange) Events(context.Context, uint64, int) ([]lanes.Logged, error)
 		ID: uuid.New(), Kind: lanes.SessionCreated, Session: uuid.MustParse(theSession), Lane: uuid.MustParse(theLane), At: noon,
 	}
 	return []lanes.Logged{
-		{Cursor: 1, Event: event, Attempt: &lanes.Attempt{At: noon, Status: 200, Duration: 35 * time.Millisecond}},
-		{Cursor: 2, Event: event, Attempt: &lanes.Attempt{At: noon, Error: lanes.NoWebhook}},
+		{Cursor: 1, Event: event, Delivery: lanes.Delivery{Attempt: &lanes.Attempt{At: noon, Status: 200, Duration: 35 * time.Millisecond}}},
+		{Cursor: 2, Event: event, Delivery: lanes.Delivery{Attempt: &lanes.Attempt{At: noon, Error: lanes.NoWebhook}}},
 		{Cursor: 3, Event: event, Simulated: true},
 	}, f.err
 }
 
 func (f *fakeRange) DeliveriesTo(_ context.Context, webhook string, _ uint64, _ int) ([]lanes.Logged, uint64, error) {
 	event := lanes.Event{ID: uuid.New(), Kind: lanes.Help, Session: uuid.MustParse(theSession), Lane: uuid.MustParse(theLane), At: noon}
-	return []lanes.Logged{{Cursor: 4, Event: event, Webhook: webhook, Copy: true}}, 7, f.err
+	return []lanes.Logged{{Cursor: 4, Event: event, Delivery: lanes.Delivery{Webhook: webhook, Copy: true}}}, 7, f.err
 }
 
 func (f *fakeRange) RedeliverOne(context.Context, uint64, *lanes.KeyOf[lanes.Redelivery]) error {
@@ -181,7 +181,7 @@ func (f *fakeRange) Simulate(
 ) (lanes.Logged, error) {
 	f.kind, f.session, f.items = kind, session, items
 	event := lanes.Event{Kind: kind, Session: uuid.MustParse(theSession), Lane: uuid.MustParse(theLane), Items: items}
-	return lanes.Logged{Event: event, Simulated: true, Attempt: &lanes.Attempt{Status: f.status}}, f.err
+	return lanes.Logged{Event: event, Simulated: true, Delivery: lanes.Delivery{Attempt: &lanes.Attempt{Status: f.status}}}, f.err
 }
 
 func (f *fakeRange) Fetch(_ context.Context, t catalog.Type, session string) ([]catalog.Product, error) {

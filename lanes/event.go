@@ -39,31 +39,36 @@ type Event struct {
 	Correlation *Correlation `json:"correlation,omitempty"`
 }
 
-// Logged is an event in the range's event log, with its delivery to a webhook. Of an event that goes to
-// several webhooks the log has an entry for each: the first one is the event's own, the others are Copies.
-// Cursors ascend in the order of the facts being saved.
+// Logged is an event in the range's event log: what has happened, and what has become of its delivery. Of an event
+// that goes to several webhooks the log has an entry for each: the first one is the event's own, the others are
+// Copies. Cursors ascend in the order of the facts being saved.
 type Logged struct {
-	Cursor    uint64   `json:"cursor"`
-	Event     Event    `json:"event"`
-	Simulated bool     `json:"simulated,omitempty"`
-	Webhook   string   `json:"webhook,omitempty"` // its name; empty for the only one of a range
-	Copy      bool     `json:"copy,omitempty"`    // readers of the log have the event from another entry
-	Attempt   *Attempt `json:"attempt,omitempty"` // the newest; nil while there was none
+	Cursor    uint64 `json:"cursor"`
+	Event     Event  `json:"event"`
+	Simulated bool   `json:"simulated,omitempty"`
+	// Trace is the trace id of the request that it follows from, for the log: empty for what a timer or the
+	// hardware did.
+	Trace string `json:"trace,omitempty"`
+	Delivery
+}
+
+// Delivery is what has become of an event at one webhook. It changes with each attempt; the event does not.
+type Delivery struct {
+	Webhook string   `json:"webhook,omitempty"` // its name; empty for the only one of a range
+	Copy    bool     `json:"copy,omitempty"`    // readers of the log have the event from another entry
+	Attempt *Attempt `json:"attempt,omitempty"` // the newest; nil while there was none
 	// Again is true while the event waits to be sent once more, because somebody has asked for it. Earlier
 	// are the attempts before the newest, oldest first: the first one, and the last of the others.
 	Again   bool      `json:"again,omitempty"`
 	Earlier []Attempt `json:"earlier,omitempty"`
-	// Trace is the trace id of the request that it follows from, for the log: empty for what a timer or the
-	// hardware did.
-	Trace string `json:"trace,omitempty"`
 }
 
 // Pending reports whether an attempt has to be made.
-func (l Logged) Pending() bool { return l.Attempt == nil || l.Again || l.AwaitsRetry() }
+func (d Delivery) Pending() bool { return d.Attempt == nil || d.Again || d.AwaitsRetry() }
 
 // AwaitsRetry reports whether the newest attempt failed and another one follows at its RetryAt.
-func (l Logged) AwaitsRetry() bool {
-	return !l.Again && l.Attempt != nil && !l.Attempt.RetryAt.IsZero()
+func (d Delivery) AwaitsRetry() bool {
+	return !d.Again && d.Attempt != nil && !d.Attempt.RetryAt.IsZero()
 }
 
 // EventSelection is a part of the event log, for whoever asks for its events again.
@@ -87,8 +92,8 @@ type Redelivery struct {
 
 // Redelivered reports whether an attempt to deliver the event was begun before the newest one, so that the
 // receiver may have it.
-func (l Logged) Redelivered() bool {
-	return slices.ContainsFunc(l.Earlier, func(a Attempt) bool {
+func (d Delivery) Redelivered() bool {
+	return slices.ContainsFunc(d.Earlier, func(a Attempt) bool {
 		return !strings.HasPrefix(a.Error, NotSent) && !strings.HasPrefix(a.Error, Dropped)
 	})
 }

@@ -59,25 +59,25 @@ func (p RetryPolicy) Decide(event Logged, now time.Time, asked time.Duration, ji
 }
 
 // firstAttempt returns the first of the attempts that were made.
-func (l Logged) firstAttempt() Attempt {
-	if len(l.Earlier) > 0 {
-		return l.Earlier[0]
+func (d Delivery) firstAttempt() Attempt {
+	if len(d.Earlier) > 0 {
+		return d.Earlier[0]
 	}
-	return *l.Attempt
+	return *d.Attempt
 }
 
 // HoldsUntil returns until when later events of its lane and its session wait for an event that failed. It is
 // zero if they do not wait: the event was not attempted as too many waited, the receiver has refused it, or
 // it is sent again after its delivery had ended.
-func (l Logged) HoldsUntil() time.Time {
-	if l.Attempt == nil && len(l.Earlier) == 0 {
+func (d Delivery) HoldsUntil() time.Time {
+	if d.Attempt == nil && len(d.Earlier) == 0 {
 		return time.Time{}
 	}
-	first := l.firstAttempt()
-	if strings.HasPrefix(first.Error, Dropped) || l.Attempt != nil && l.Attempt.refusesEvent() || slices.ContainsFunc(l.Earlier, Attempt.refusesEvent) {
+	first := d.firstAttempt()
+	if strings.HasPrefix(first.Error, Dropped) || d.Attempt != nil && d.Attempt.refusesEvent() || slices.ContainsFunc(d.Earlier, Attempt.refusesEvent) {
 		return time.Time{}
 	}
-	for _, earlier := range l.Earlier {
+	for _, earlier := range d.Earlier {
 		if earlier.Error == "" || earlier.GivenUp {
 			return time.Time{}
 		}
@@ -97,4 +97,4 @@ func (a Attempt) refusesEvent() bool {
 }
 
 // Late reports whether later events of its lane or its session may have been sent before an attempt that begins at now.
-func (l Logged) Late(now time.Time) bool { return len(l.Earlier) > 0 && !now.Before(l.HoldsUntil()) }
+func (d Delivery) Late(now time.Time) bool { return len(d.Earlier) > 0 && !now.Before(d.HoldsUntil()) }

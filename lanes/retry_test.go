@@ -15,7 +15,7 @@ var firstAttemptAt = time.Date(2026, 5, 1, 18, 0, 0, 0, time.UTC)
 func failedEvent(status int) lanes.Logged {
 	return lanes.Logged{
 		Cursor: 1, Event: lanes.Event{Kind: lanes.SessionStarted},
-		Attempt: &lanes.Attempt{At: firstAttemptAt, Status: status, Error: lanes.Refused},
+		Delivery: lanes.Delivery{Attempt: &lanes.Attempt{At: firstAttemptAt, Status: status, Error: lanes.Refused}},
 	}
 }
 

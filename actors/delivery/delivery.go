@@ -87,7 +87,7 @@ func (d *Delivery) Append(log []lanes.Logged, event lanes.Event, trace string) [
 		if why = lanes.NotWanted; !to.receiver.gets(event.Kind) {
 			continue
 		}
-		entry := lanes.Logged{Event: event, Webhook: to.receiver.Name, Copy: len(log) > first, Trace: trace}
+		entry := lanes.Logged{Event: event, Trace: trace, Delivery: lanes.Delivery{Webhook: to.receiver.Name, Copy: len(log) > first}}
 		switch why := to.box.whyNotSent(); {
 		case why != "":
 			entry.Attempt = new(notSent(event, why))
@@ -98,7 +98,7 @@ func (d *Delivery) Append(log []lanes.Logged, event lanes.Event, trace string) [
 		log = append(log, entry)
 	}
 	if len(log) == first {
-		log = append(log, lanes.Logged{Event: event, Attempt: new(notSent(event, why)), Trace: trace})
+		log = append(log, lanes.Logged{Event: event, Trace: trace, Delivery: lanes.Delivery{Attempt: new(notSent(event, why))}})
 	}
 	return log
 }

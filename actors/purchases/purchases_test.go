@@ -106,7 +106,7 @@ func (s *shop) ask(
 	}
 	events := make([]lanes.Logged, 0, len(change.Events))
 	for _, event := range change.Events {
-		events = append(events, lanes.Logged{Cursor: 1, Event: event, Attempt: &lanes.Attempt{Error: lanes.Interrupted}})
+		events = append(events, lanes.Logged{Cursor: 1, Event: event, Delivery: lanes.Delivery{Attempt: &lanes.Attempt{Error: lanes.Interrupted}}})
 	}
 	return events, nil
 }

@@ -86,7 +86,7 @@ func (s *Simulator) Simulate(
 			return lanes.Logged{}, err
 		}
 	}
-	logged := lanes.Logged{Event: event, Simulated: true, Webhook: webhook, Trace: trace.ID(ctx)}
+	logged := lanes.Logged{Event: event, Simulated: true, Trace: trace.ID(ctx), Delivery: lanes.Delivery{Webhook: webhook}}
 	s.deps.Delivery.Begin(logged)
 	if err := s.save(ctx, &logged); err != nil {
 		s.deps.Delivery.Abandon(event.ID)

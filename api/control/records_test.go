@@ -144,9 +144,13 @@ func TestDeliveries(t *testing.T) {
 	f := newFixture(t)
 	event := lanes.Event{ID: uuid.New(), Kind: lanes.Help, Session: theSession, Lane: theLane, At: noon.Wall}
 	f.events = []lanes.Logged{
-		{Cursor: 1, Event: event, Attempt: &lanes.Attempt{At: noon.Wall, Status: 500, Error: lanes.Refused, Duration: 35 * time.Millisecond}},
+		{Cursor: 1, Event: event, Delivery: lanes.Delivery{
+			Attempt: &lanes.Attempt{At: noon.Wall, Status: 500, Error: lanes.Refused, Duration: 35 * time.Millisecond},
+		}},
 		{Cursor: 2, Event: event, Simulated: true},
-		{Cursor: 3, Event: event, Webhook: "books", Copy: true, Attempt: &lanes.Attempt{At: noon.Wall, Status: 204}, Earlier: make([]lanes.Attempt, 2), Again: true},
+		{Cursor: 3, Event: event, Delivery: lanes.Delivery{
+			Webhook: "books", Copy: true, Attempt: &lanes.Attempt{At: noon.Wall, Status: 204}, Earlier: make([]lanes.Attempt, 2), Again: true,
+		}},
 	}
 	payload := `{"event":"help","session_id":"` + session1 + `","lane_id":"` + lane1 + `"}`
 	require.JSONEq(t, `{"events":[`+

@@ -87,7 +87,7 @@ func openRedelivering(ctx context.Context, t *trial, address string) (l *liveEve
 	sent := lanes.Attempt{At: time.Now().UTC(), Status: 204}
 	planted := seed{layout: layout, sessions: laneCount, deadline: deadlineInAnHour(g.clock), pending: func(i int) (log []lanes.Logged) {
 		for range redelivered / laneCount {
-			log = append(log, lanes.Logged{Event: waitingEvent(layout.Lanes[i].ID, time.Now().UTC()), Attempt: &sent})
+			log = append(log, lanes.Logged{Event: waitingEvent(layout.Lanes[i].ID, time.Now().UTC()), Delivery: lanes.Delivery{Attempt: &sent}})
 		}
 		return log
 	}}

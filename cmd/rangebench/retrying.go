@@ -97,7 +97,7 @@ func retryingCPU(ctx context.Context, t *trial, events int) (percent float64, er
 // awaitingRetry is an event that was tried four times and is tried again at that time.
 func awaitingRetry(layout lanes.Layout, at time.Time) lanes.Logged {
 	failed := lanes.Attempt{At: at.Add(-2 * time.Hour), Error: lanes.Unreachable + ": the connection was refused", Duration: time.Millisecond}
-	logged := lanes.Logged{Event: waitingEvent(layout.Lanes[0].ID, failed.At), Earlier: []lanes.Attempt{failed, failed, failed}}
+	logged := lanes.Logged{Event: waitingEvent(layout.Lanes[0].ID, failed.At), Delivery: lanes.Delivery{Earlier: []lanes.Attempt{failed, failed, failed}}}
 	failed.RetryAt = at
 	logged.Attempt = &failed
 	return logged

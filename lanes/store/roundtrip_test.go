@@ -198,7 +198,8 @@ func events() *rapid.Generator[lanes.Logged] {
 	return rapid.Custom(func(t *rapid.T) lanes.Logged {
 		e := lanes.Logged{
 			Cursor: cursors().Draw(t, "cursor"), Simulated: rapid.Bool().Draw(t, "simulated"),
-			Webhook: names().Draw(t, "webhook"), Copy: rapid.Bool().Draw(t, "copy"), Trace: names().Draw(t, "trace"),
+			Delivery: lanes.Delivery{Webhook: names().Draw(t, "webhook"), Copy: rapid.Bool().Draw(t, "copy")},
+			Trace:    names().Draw(t, "trace"),
 			Event: lanes.Event{
 				ID: ids().Draw(t, "event"), Kind: lanes.Kind(names().Draw(t, "kind")),
 				Session: ids().Draw(t, "session"),

@@ -142,7 +142,7 @@ func TestAFlushOfManyLanesRunsAsManyCommandsAsOneOfFew(t *testing.T) {
 				Cursor: uint64(i + 1), At: opening, Session: lanes.Session{ID: uuid.New(), Customer: "Jo Smith"},
 			})
 			batch.Events = append(batch.Events, lanes.Logged{
-				Cursor: uint64(i + 1), Event: lanes.Event{At: opening}, Attempt: &lanes.Attempt{At: opening},
+				Cursor: uint64(i + 1), Event: lanes.Event{At: opening}, Delivery: lanes.Delivery{Attempt: &lanes.Attempt{At: opening}},
 			})
 		}
 		batch.Events = append(batch.Events, lanes.Logged{Cursor: uint64(of + 1), Event: lanes.Event{At: opening}})

@@ -56,10 +56,10 @@ func BenchmarkMemory(b *testing.B) {
 		flush(func(next *store.Batch, i int) {
 			for k, kind := range []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted, lanes.SessionStopped} {
 				next.Events = append(next.Events, lanes.Logged{
-					Cursor:  uint64(3*i + k + 1),
-					Event:   lanes.Event{ID: uuid.New(), Kind: kind, Session: ids[i], Lane: o.lane, At: opening},
-					Attempt: &lanes.Attempt{At: opening, Status: 204, Duration: 20 * time.Millisecond},
-					Trace:   strings.Repeat("0", 32),
+					Cursor:   uint64(3*i + k + 1),
+					Event:    lanes.Event{ID: uuid.New(), Kind: kind, Session: ids[i], Lane: o.lane, At: opening},
+					Trace:    strings.Repeat("0", 32),
+					Delivery: lanes.Delivery{Attempt: &lanes.Attempt{At: opening, Status: 204, Duration: 20 * time.Millisecond}},
 				})
 			}
 		})

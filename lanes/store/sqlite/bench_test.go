@@ -79,7 +79,7 @@ func BenchmarkFlush(b *testing.B) {
 func event(cursor uint64, now lanes.Instant) lanes.Logged {
 	return lanes.Logged{Cursor: cursor, Event: lanes.Event{
 		ID: uuid.New(), Kind: lanes.SessionModified, Session: uuid.New(), Lane: uuid.New(), At: now.Wall,
-	}, Attempt: &lanes.Attempt{At: now.Wall, Error: lanes.Interrupted}}
+	}, Delivery: lanes.Delivery{Attempt: &lanes.Attempt{At: now.Wall, Error: lanes.Interrupted}}}
 }
 
 func session(now lanes.Instant) *lanes.Session {

@@ -52,7 +52,7 @@ func flushMany(t *testing.T, s *Store, id uuid.UUID, flushes int) {
 		for i := range uint64(50) {
 			b.Events = append(b.Events, lanes.Logged{
 				Cursor: loaded.LastEvent + 50*n + i + 1, Event: lanes.Event{ID: uuid.New(), At: opening},
-				Attempt: &lanes.Attempt{},
+				Delivery: lanes.Delivery{Attempt: &lanes.Attempt{}},
 			})
 		}
 		require.NoError(t, s.Flush(t.Context(), b))

@@ -457,7 +457,7 @@ func TestALargeFileIsAuditedWhileItServes(t *testing.T) {
 	b := claimed(t, s)
 	said := strings.Repeat("said ", 10_000)
 	for cursor := uint64(1); cursor <= 2000; cursor++ {
-		b.Events = append(b.Events, lanes.Logged{Cursor: cursor, Event: lanes.Event{ID: uuid.New(), At: opening}, Attempt: &lanes.Attempt{Error: said}})
+		b.Events = append(b.Events, lanes.Logged{Cursor: cursor, Event: lanes.Event{ID: uuid.New(), At: opening}, Delivery: lanes.Delivery{Attempt: &lanes.Attempt{Error: said}}})
 	}
 	require.NoError(t, s.Flush(t.Context(), b))
 	require.NoError(t, s.Close())
