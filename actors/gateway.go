@@ -7,8 +7,9 @@
 //
 // The tree is run by supervised, on the actor library. Range is the face of it: its commands go to the lanes, and
 // what is only read comes from the parts: board (how every lane is), history (what was saved), delivery (the event
-// log). Beside them stand hardware (one lane's link and fire line, as a value), commit (what is saved, in one flush
-// for many lanes), idempotency (the keys), purchases and simulation, clock and metrics.
+// log). Beside them stand two values, hardware (one lane's link and fire line) and holds (those of the range), and
+// commit (what is saved, in one flush for many lanes), idempotency (the keys), purchases and simulation, clock and
+// metrics.
 package actors
 
 import (

@@ -10,16 +10,12 @@ import (
 	"github.com/google/uuid"
 
 	"rangegate/actors/commit"
-	"rangegate/actors/hardware"
 	"rangegate/actors/supervised"
 	"rangegate/lanes"
 	"rangegate/lanes/link"
 )
 
-const (
-	maxWaiting  = 64          // requests of clients that may wait for a lane
-	reportRetry = time.Second // before a report that could not be saved is tried again
-)
+const reportRetry = time.Second // before a report that could not be saved is tried again
 
 // laneActor owns one lane: its session, its timer, and the state that is wanted of its hardware. Its child is
 // the connection to that hardware (connection.go), which it supervises (link.go).
@@ -50,18 +46,13 @@ type laneActor struct {
 	ticket  *ticket      // reserved for a session that is about to move here
 	probed  *probe       // on its way through the connection
 
-	closing           []*request // these four: see nextRequest
-	reports           []*request
-	waiting           []*request
-	reportsPaused     bool // reports wait for the store, or for a lookup
-	reportsOverflowed bool // some did not fit and were dropped; see reports.go
-	storeStalled      bool // the pending change is unresolved: the store is down
+	queue        queue // what waits
+	storeStalled bool  // the pending change is unresolved: the store is down
 
 	timer      *time.Timer
 	timerArmed uint64 // counts the timers; an older one is stale
 
-	hardware hardware.Line // what is known of it, and wanted of it
-	link     laneLink      // how it is reached
+	link laneLink // to its hardware
 }
 
 // pendingSave is a change on its way to the store.
@@ -71,7 +62,9 @@ type pendingSave struct {
 	change  lanes.Change
 	events  []lanes.Logged
 	kept    *lanes.KeptAnswer
-	inForce bool // it closes, and is the lane in force although it is not saved
+	lanes   []lanes.Lane // of the change: this one, and the destination of a move
+	inForce bool         // it closes, and is the lane in force although it is not saved
+	shown   bool         // on the board; the committer's
 }
 
 // The messages of a lane besides *request. Others stand with what they are about: link.go, reports.go,
@@ -96,7 +89,7 @@ type (
 // Receive takes one message, and then as many waiting requests as can be decided.
 func (l *laneActor) Receive(ctx actor.Context, message any) {
 	if m, confirmed := message.(*applied); confirmed && !l.ended { // there are many, and they change no lane
-		l.applied(m)
+		l.link.applied(m, l.now)
 		return
 	}
 	l.now = l.r.clock.Now()
@@ -120,7 +113,9 @@ func (l *laneActor) Receive(ctx actor.Context, message any) {
 		}
 	case *request:
 		l.enqueue(m)
-		l.reportHold(m)
+		if m.progress != nil {
+			l.link.reportHold(m.progress)
+		}
 	case *saveResult:
 		l.settle(m)
 	case *timeUp:
@@ -129,7 +124,7 @@ func (l *laneActor) Receive(ctx actor.Context, message any) {
 		l.arm()
 	case *resumeReports:
 		if m.life == l {
-			l.reportsPaused = false
+			l.queue.reportsPaused = false
 		}
 	case *lookedUp:
 		l.lookedUp(m)
@@ -140,19 +135,19 @@ func (l *laneActor) Receive(ctx actor.Context, message any) {
 	case *linkUp:
 		l.linkUp(m)
 	case *redial:
-		l.redial(m)
+		l.link.redial(m, l.now)
 	case *reported:
 		l.reported(m)
 	case *graceOver:
-		l.graceOver(m)
+		l.link.graceOver(m, l.now)
 	case *contested:
-		l.contested(m)
+		l.link.contested(m, l.now)
 	case *contestOver:
-		l.contestOver()
+		l.link.contestOver()
 	case *renewLink:
-		l.renewLink()
+		l.link.renew(l.now)
 	case *holdDecided:
-		l.holdDecided()
+		l.link.holdDecided(l.now)
 	case *reconcile:
 		if m.life == l && l.loaded {
 			l.reconcileHolds()
@@ -188,7 +183,8 @@ func (l *laneActor) start(ctx actor.Context) {
 	l.self, l.id = ctx.Self(), supervised.LaneOf(ctx.Self())
 	l.lane = lanes.Lane{ID: l.id}
 	l.r.board.PublishLocked(l.id, false) // an earlier life may have shown it as locked
-	l.startLink(ctx)
+	l.link = laneLink{r: l.r, lane: l.id, self: l.self, shown: l.publishLink}
+	l.link.start(ctx, l.now)
 	if l.r.tree.Recent(l.id, laneKind) > maxPanics {
 		l.park()
 		return
@@ -241,7 +237,7 @@ func (l *laneActor) enqueue(q *request) {
 	case l.parked && q.progress != nil:
 		q.end(true) // its hardware is held, and the lane reconciles with the range's holds when it resumes
 	case q.closes():
-		l.closing = append(l.closing, q)
+		l.queue.closing = append(l.queue.closing, q)
 		if l.busy() {
 			l.closeAhead()
 		}
@@ -249,19 +245,22 @@ func (l *laneActor) enqueue(q *request) {
 			l.answerUnsaved(q)
 		}
 	case q.releases():
-		l.closing = append(l.closing, q)
+		l.queue.closing = append(l.queue.closing, q)
 	case q.reports():
-		l.enqueueReport(q)
+		if l.queue.addReport(q) {
+			l.r.log.Warn().Stringer("lane_id", l.id).Int("waiting", len(l.queue.reports)).
+				Msg("too many reports of the lane wait for the store: its controller keeps the rest")
+		}
 	case l.parked:
 		l.refuse(q, lanes.ErrLaneNotUsable)
 	case l.storeStalled:
 		l.refuse(q, lanes.ErrStoreUnavailable)
 	case creates && l.ticket != nil:
 		l.refuse(q, lanes.ErrLaneOccupied)
-	case len(l.waiting) >= maxWaiting:
+	case len(l.queue.waiting) >= maxWaiting:
 		l.refuse(q, lanes.ErrOverloaded)
 	default:
-		l.waiting = append(l.waiting, q)
+		l.queue.waiting = append(l.queue.waiting, q)
 	}
 }
 
@@ -271,49 +270,17 @@ func (l *laneActor) busy() bool { return !l.loaded || l.pending != nil || l.tick
 // processAll processes what waits, one after the other, until a change is being saved or nothing waits.
 func (l *laneActor) processAll() {
 	for !l.busy() {
-		q := l.nextRequest()
+		q := l.queue.next(l.lane, l.now)
 		if q == nil {
 			l.want(l.lane)
-			l.hearAgain()
+			if l.queue.takeUnheard() {
+				l.link.hangUp(errUnheard, l.now) // where the next dial is waited for, that brings them
+			}
 			l.countReady()
 			return
 		}
 		l.process(q)
 	}
-}
-
-// nextRequest takes the next request from the queues, nil when all are empty. In this order:
-//
-//	closing   stop, pause, hold, and the release of a hold: those that arrived before the session's time was over
-//	expiry    the session's time is over
-//	closing   those that arrived after it
-//	reports   of the hardware, in their order, unless they are paused
-//	waiting   requests of clients and staff
-func (l *laneActor) nextRequest() *request {
-	if len(l.closing) > 0 && l.closing[0].releases() {
-		l.closing[0].at = l.now
-	}
-	switch due := l.lane.Due(l.now); {
-	case len(l.closing) > 0 && (!due || !l.lane.Due(l.closing[0].at)):
-		return pop(&l.closing)
-	case due:
-		return l.expiry()
-	case len(l.reports) > 0 && !l.reportsPaused:
-		return pop(&l.reports)
-	case len(l.waiting) > 0:
-		q := pop(&l.waiting)
-		q.at = l.now
-		return q
-	}
-	return nil
-}
-
-func pop(queue *[]*request) *request {
-	first := (*queue)[0]
-	if *queue = (*queue)[1:]; len(*queue) == 0 {
-		*queue = nil // an idle lane keeps no request
-	}
-	return first
 }
 
 // process is the way of every request through the lane.
@@ -364,7 +331,7 @@ func (l *laneActor) close(q *request, change lanes.Change) {
 	if !change.Closing {
 		return
 	}
-	closed, _ := l.afterClosings(change.Lane)
+	closed, _ := l.queue.afterClosings(change.Lane, l.now)
 	l.want(closed)
 	if deadline, running := l.lane.Deadline(); running && q.by == lanes.ByTimer {
 		now := l.r.clock.Now()
@@ -380,80 +347,57 @@ func (l *laneActor) closeAhead() {
 	lane := l.lane
 	switch {
 	case !l.loaded: // nothing is known of the lane but what its hardware was sent in this life
-		lane.Held = l.hardware.WantsHold()
+		lane.Held = l.link.line.WantsHold()
 	case l.pending != nil && l.pending.change.Closing:
 		lane = l.pending.change.Lane
 	}
-	if closed, changed := l.afterClosings(lane); changed {
+	if closed, changed := l.queue.afterClosings(lane, l.now); changed {
 		l.want(closed)
 	}
 }
 
-// afterClosings returns the lane after all waiting requests that close, each decided in its turn, and after
-// the end of the session's time if that is over. A request that the rules refuse changes nothing. The release
-// of a hold is left out: it opens, so the hardware hears of it only once it is saved.
-func (l *laneActor) afterClosings(lane lanes.Lane) (closed lanes.Lane, changed bool) {
-	decide := func(at lanes.Instant, command lanes.Command) {
-		if change, err := lane.Decide(at, command); err == nil {
-			lane, changed = change.Lane, true
-		}
-	}
-	for _, q := range l.closing {
-		if !q.closes() {
-			continue
-		}
-		if lane.Due(q.at) {
-			decide(q.at, lanes.Expire{})
-		}
-		decide(q.at, q.command)
-	}
-	if lane.Due(l.now) {
-		decide(l.now, lanes.Expire{})
-	}
-	return lane, changed
-}
-
-// save sends the change to the store. The outcome comes in a later turn: see settle. The events of a saved
-// change are announced before that, by the committer, in the order of the log.
+// save sends the change to the store. The outcome comes twice: first to outcome, in the committer's turn, then as a
+// message to settle, in the lane's.
 func (l *laneActor) save(q *request, change lanes.Change) {
-	p := &pendingSave{life: l, request: q, change: change, kept: q.kept}
+	p := &pendingSave{life: l, request: q, change: change, kept: q.kept, lanes: []lanes.Lane{change.Lane}}
+	if change.Other != nil {
+		p.lanes = append(p.lanes, *change.Other)
+	}
 	p.events = make([]lanes.Logged, 0, len(change.Events)+len(q.events))
 	for _, event := range change.Events {
 		p.events = l.r.delivery.Append(p.events, event, q.traceID())
 	}
 	p.events = append(p.events, q.events...)
-	shown := false // Done is called under the committer's lock
-	var w *commit.Write
-	w = &commit.Write{
-		Lanes: []lanes.Lane{change.Lane}, Events: p.events, Ended: change.Ended, Acts: l.acts(q, change), Kept: p.kept, Holds: q.holds,
-		MustSave: change.Closing, Awaited: q.reply != nil, Trace: q.traceID(),
-		Done: func(outcome commit.Outcome) {
-			l.r.delivery.Settle(p.events, outcome)
-			// Before anybody can read its events.
-			if outcome == commit.Saved && !shown || outcome == commit.Unresolved && change.Closing {
-				shown = true
-				l.r.board.PublishSaved(w.Lanes...)
-			}
-			switch outcome {
-			case commit.Saved:
-				q.saved.Store(true)
-				// Here, in the order of the log: two lanes may have events of one session.
-				l.r.delivery.Announce(p.events)
-			case commit.Fenced, commit.Lost: // the tree is about to be stopped
-				q.answer(nil, outcome.Err())
-			}
-			// After a restart of the tree the lane has another actor.
-			l.r.addresses.sendTo(l.id, &saveResult{pending: p, outcome: outcome})
-		},
+	w := &commit.Write{
+		Lanes: p.lanes, Events: p.events, Ended: change.Ended, Acts: q.acts(l.lane, change, l.r.settings()), Kept: p.kept, Holds: q.holds,
+		MustSave: change.Closing, Awaited: q.reply != nil, Trace: q.traceID(), Done: p.outcome,
 	}
 	if q.ticket != nil {
 		w.Cancelled = &q.ticket.void
 	}
-	if change.Other != nil {
-		w.Lanes = append(w.Lanes, *change.Other)
-	}
 	l.r.committer.Save(w)
 	l.pending, l.current = p, nil
+}
+
+// outcome is called by the committer, under its lock and in the order of the log, before anybody can read the
+// change's events: so the board has the change by then, and events are announced in that order, also those of one
+// session that two lanes have. It is called once more after commit.Unresolved, with another outcome.
+func (p *pendingSave) outcome(outcome commit.Outcome) {
+	r := p.life.r
+	r.delivery.Settle(p.events, outcome)
+	if outcome == commit.Saved && !p.shown || outcome == commit.Unresolved && p.change.Closing {
+		p.shown = true
+		r.board.PublishSaved(p.lanes...)
+	}
+	switch outcome {
+	case commit.Saved:
+		p.request.saved.Store(true)
+		r.delivery.Announce(p.events)
+	case commit.Fenced, commit.Lost: // the tree is about to be stopped
+		p.request.answer(nil, outcome.Err())
+	}
+	// After a restart of the tree the lane has another actor.
+	r.addresses.sendTo(p.life.id, &saveResult{pending: p, outcome: outcome})
 }
 
 // settle ends a save, by its outcome and by whether the change closes the fire line. An unresolved save has
@@ -468,7 +412,7 @@ func (l *laneActor) save(q *request, change lanes.Change) {
 func (l *laneActor) settle(m *saveResult) {
 	p := m.pending
 	if p.life != l {
-		l.settleInherited(p, m.outcome)
+		p.settleInherited(m.outcome)
 		return
 	}
 	if l.pending == p && (m.outcome != commit.Unresolved || p.change.Closing) {
@@ -499,20 +443,20 @@ func (l *laneActor) settle(m *saveResult) {
 	l.settled = nil
 }
 
-// settleInherited ends a save that this lane sent before it panicked. The lane itself was loaded with what was saved.
-func (l *laneActor) settleInherited(p *pendingSave, outcome commit.Outcome) {
+// settleInherited ends a save of a life that is over. The lane's next life was loaded with what was saved.
+func (p *pendingSave) settleInherited(outcome commit.Outcome) {
 	switch outcome {
 	case commit.Saved:
-		l.answer(p)
+		p.life.answer(p)
 	case commit.Rejected, commit.Fenced, commit.Lost:
-		l.refuse(p.request, outcome.Err())
+		p.life.refuse(p.request, outcome.Err())
 	case commit.Unresolved: // another outcome follows
 	}
 }
 
 // Refuse settles a save whose lane has stopped: it still ends the request that was saved, whose idempotency
 // key would be taken until the next start otherwise. It implements supervised.Awaited.
-func (m *saveResult) Refuse(error) { m.pending.life.settleInherited(m.pending, m.outcome) }
+func (m *saveResult) Refuse(error) { m.pending.settleInherited(m.outcome) }
 
 // swap puts lane in force: its timer armed. The board shows it, with the destination of a move, since it was
 // saved; now it also shows what is not saved of a lane.
@@ -521,7 +465,7 @@ func (l *laneActor) swap(lane lanes.Lane, other *lanes.Lane) {
 	place, _ := settings.place(l.id)
 	lane.Accessible, lane.Purchasing = place.Accessible, settings.Layout.Purchasing
 	lane.ClearAfter, lane.ClearFirst = settings.Layout.ClearAfter, settings.Layout.ClearFirst
-	lane.Usable, lane.Reserved = l.hardware.NotUsable() == "" && lane.Fault == "", l.ticket != nil
+	lane.Usable, lane.Reserved = l.link.line.NotUsable() == "" && lane.Fault == "", l.ticket != nil
 	fault := l.lane.Fault
 	l.lane = lane
 	if other != nil {
@@ -537,7 +481,7 @@ func (l *laneActor) swap(lane lanes.Lane, other *lanes.Lane) {
 
 // open sends the lane in force to the hardware, unless a request waits that would close it again.
 func (l *laneActor) open() {
-	if len(l.closing) == 0 && !l.lane.Due(l.now) {
+	if len(l.queue.closing) == 0 && !l.lane.Due(l.now) {
 		l.want(l.lane)
 	}
 }
@@ -548,7 +492,7 @@ func (l *laneActor) want(lane lanes.Lane) {
 	if lane.Session != nil {
 		state.Purchasing = lane.Session.Purchasing && l.r.settings().Layout.Purchasing
 	}
-	l.carryOut(l.hardware.Want(state, l.moment()))
+	l.link.want(state, l.now)
 }
 
 // answer ends a request that succeeded: what it changed is saved. Its events were announced when they were.
@@ -560,7 +504,7 @@ func (l *laneActor) answer(p *pendingSave) {
 	}
 	q.end(true)
 	q.answer(p.change.Answer, nil, p.events...)
-	line := l.logLine(q, nil, p.life != nil).Int("events", len(p.events))
+	line := logLine(l.r, l.lane, q, nil, p.life != nil).Int("events", len(p.events))
 	if p.change.Settled != nil {
 		l.r.purchases.Settled(l.id, p.change.Settled, q.by, q.traceID())
 	}
@@ -579,28 +523,28 @@ func (l *laneActor) answer(p *pendingSave) {
 func (l *laneActor) answerUnsaved(q *request) {
 	q.claim.NotSaved()
 	q.answer(nil, lanes.ErrNotSaved)
-	l.logLine(q, lanes.ErrNotSaved, true).Err(lanes.ErrNotSaved).Msg("command")
+	logLine(l.r, l.lane, q, lanes.ErrNotSaved, true).Err(lanes.ErrNotSaved).Msg("command")
 }
 
 // refuse ends a request that changed nothing.
 func (l *laneActor) refuse(q *request, err error) {
 	q.Refuse(err)
-	l.logLine(q, err, true).Err(err).Msg("command")
+	logLine(l.r, l.lane, q, err, true).Err(err).Msg("command")
 }
 
 // stallStore: the pending change is not a closing one and stays unresolved while the store is down. Closing
 // requests that wait for it are in force on the hardware; those of clients are refused.
 func (l *laneActor) stallStore() {
 	l.storeStalled = true
-	for _, q := range l.closing {
+	for _, q := range l.queue.closing {
 		if q.closes() {
 			l.answerUnsaved(q)
 		}
 	}
-	for _, q := range l.waiting {
+	for _, q := range l.queue.waiting {
 		l.refuse(q, lanes.ErrStoreUnavailable)
 	}
-	l.waiting = nil
+	l.queue.waiting = nil
 }
 
 // putBack ends a request whose change the store rejected. A report of the hardware is kept and tried again.
@@ -612,8 +556,8 @@ func (l *laneActor) putBack(q *request) {
 		}
 		return
 	}
-	l.reports = append([]*request{q}, l.reports...)
-	l.reportsPaused = true
+	l.queue.putBack(q)
+	l.queue.reportsPaused = true
 	time.AfterFunc(reportRetry, func() { l.r.tree.Send(l.self, &resumeReports{l}) })
 }
 
@@ -643,11 +587,6 @@ func (l *laneActor) timeUp(m *timeUp) {
 	}
 }
 
-// expiry is the request of the timer.
-func (l *laneActor) expiry() *request {
-	return &request{ctx: context.Background(), command: lanes.Expire{}, by: lanes.ByTimer, at: l.now, arrived: l.now}
-}
-
 // leave ends this life of the lane: after a panic another one begins, or the lane stops. What waits is refused.
 func (l *laneActor) leave(reason error) {
 	l.ended = true
@@ -656,7 +595,7 @@ func (l *laneActor) leave(reason error) {
 		l.timer.Stop()
 	}
 	l.timerArmed++
-	l.stopLink()
+	l.link.stop()
 	if l.ticket != nil {
 		l.ticket.void.Store(true)
 	}
@@ -666,13 +605,11 @@ func (l *laneActor) leave(reason error) {
 	if l.pending != nil { // the next life settles it
 		l.pending.request.answer(nil, lanes.ErrTimeout, l.pending.events...)
 	}
-	for _, queue := range [][]*request{l.closing, l.reports, l.waiting} {
-		for _, q := range queue {
-			l.refuse(q, reason)
-		}
+	for q := range l.queue.all() {
+		l.refuse(q, reason)
 	}
 	if l.settled != nil { // it panicked, and what was saved is saved
-		l.settleInherited(l.settled.pending, l.settled.outcome)
+		l.settled.pending.settleInherited(l.settled.outcome)
 	}
 }
 

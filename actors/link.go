@@ -7,9 +7,11 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
 	"rangegate/actors/hardware"
+	"rangegate/actors/holds"
 	"rangegate/lanes"
 	"rangegate/lanes/link"
 )
@@ -17,17 +19,23 @@ import (
 // errRenewed is no failure: the hardware is reached in another way from now on.
 var errRenewed = errors.New("the link is made anew, as the configuration has changed")
 
-// laneLink is how a lane reaches its hardware: the connection that it supervises, and the timers. What it knows of
-// the hardware is a hardware.Line. The connection fails, the lane restarts it at once and tells it to dial after a
-// back-off. Each dial has a number; what comes of an older one is stale.
+// laneLink is how a lane reaches its hardware: the connection that it supervises, and the timers. What is known of
+// the hardware, and what follows, its line decides. The connection fails, the lane restarts it at once and tells
+// it to dial after a back-off. Each dial has a number; what comes of an older one is stale.
 type laneLink struct {
+	r     *Range
+	lane  uuid.UUID
+	self  *actor.PID // the lane's actor, which alone calls the methods
+	shown func()     // called when the state of the link, or whether it makes the lane usable, is another than before
+
+	line       hardware.Line
 	connection *actor.PID
-	dial       uint64          // number of the newest dial
-	made       link.Connection // nil while the link is down
-	retry      *time.Timer     // of the next dial
-	grace      *time.Timer     // of the time that a lane stays usable without its link
-	contest    *time.Timer     // of the time that a refused second controller is shown
-	unfinished []*holdProgress // that wait for a confirmation of the hardware
+	newest     uint64            // number of the newest dial
+	made       link.Connection   // nil while the link is down
+	retry      *time.Timer       // of the next dial
+	grace      *time.Timer       // of the time that a lane stays usable without its link
+	contest    *time.Timer       // of the time that a refused second controller is shown
+	unfinished []*holds.Progress // that wait for a confirmation of the hardware
 }
 
 // The messages about a lane's link and its fire line.
@@ -63,47 +71,47 @@ type linkFailure struct {
 	err  error
 }
 
-// startLink spawns the connection and lets it dial.
-func (l *laneActor) startLink(ctx actor.Context) {
-	l.link.connection = ctx.SpawnPrefix(l.r.connectionProps, connectionKind)
-	l.carryOut(l.hardware.Start(l.now))
+// start spawns the connection and lets it dial.
+func (k *laneLink) start(ctx actor.Context, now lanes.Instant) {
+	k.connection = ctx.SpawnPrefix(k.r.connectionProps, connectionKind)
+	k.carryOut(k.line.Start(now), now)
 }
 
 // carryOut carries out what follows from what has happened to the hardware, in the order of the fields.
-func (l *laneActor) carryOut(fx hardware.Effects) {
+func (k *laneLink) carryOut(fx hardware.Effects, now lanes.Instant) {
 	if fx.Lock { // only then: all lanes of the range share the board's lock
-		l.r.board.PublishLocked(l.id, l.hardware.Locked())
+		k.r.board.PublishLocked(k.lane, k.line.Locked())
 	}
 	if fx.HangUp != nil {
-		l.r.tree.Send(l.link.connection, &disconnect{l.link.dial, fx.HangUp})
+		k.r.tree.Send(k.connection, &disconnect{k.newest, fx.HangUp})
 	}
 	if fx.Down != nil {
-		l.redialLater(fx.Down)
+		k.redialLater(fx.Down, now)
 	}
 	if fx.Dial {
-		l.dial()
+		k.dial()
 	}
 	if fx.Ask {
-		l.r.addresses.sendRoot(&controllerHolds{l.id})
+		k.r.addresses.sendRoot(&controllerHolds{k.lane})
 	}
 	if fx.Send != nil {
-		l.sendState(*fx.Send)
+		k.sendState(*fx.Send)
 	}
 	if fx.BeginGrace {
-		over := &graceOver{l.hardware.DownSince()}
-		l.link.grace = time.AfterFunc(l.r.settings().Grace, func() { l.r.tree.Send(l.self, over) })
+		over := &graceOver{k.line.DownSince()}
+		k.grace = time.AfterFunc(k.r.settings().Grace, func() { k.r.tree.Send(k.self, over) })
 	}
 	if fx.Shown {
-		if l.hardware.IsUp() {
-			stopTimer(&l.link.grace)
+		if k.line.IsUp() {
+			stopTimer(&k.grace)
 		}
-		l.publishLink()
+		k.shown()
 	}
 	if fx.Released {
-		l.forgetEnd()
+		k.forgetEnd()
 	}
 	if fx.Confirmed {
-		l.confirmHolds()
+		k.confirmHolds()
 	}
 }
 
@@ -115,222 +123,240 @@ func stopTimer(timer **time.Timer) {
 }
 
 // moment is now, as the hardware is told of it.
-func (l *laneActor) moment() hardware.Moment {
-	return hardware.Moment{Instant: l.now, Fenced: l.r.committer.IsFenced()}
+func (k *laneLink) moment(now lanes.Instant) hardware.Moment {
+	return hardware.Moment{Instant: now, Fenced: k.r.committer.IsFenced()}
 }
 
 // waitsForDial reports whether the lane's controller dials, and the gateway waits for it.
-func (l *laneActor) waitsForDial() bool {
-	_, awaits := l.r.settings().awaiter(l.id)
+func (k *laneLink) waitsForDial() bool {
+	_, awaits := k.r.settings().awaiter(k.lane)
 	return awaits
 }
 
-func (l *laneActor) dial() {
-	stopTimer(&l.link.retry)
-	l.link.dial = l.r.dialNumber.Add(1)
-	l.r.tree.Send(l.link.connection, &dial{number: l.link.dial, lane: l.id})
+func (k *laneLink) dial() {
+	stopTimer(&k.retry)
+	k.newest = k.r.dialNumber.Add(1)
+	k.r.tree.Send(k.connection, &dial{number: k.newest, lane: k.lane})
 }
 
 // redialLater arms the back-off, with full jitter. Whatever the failed connection still says is stale.
-func (l *laneActor) redialLater(down *hardware.Down) {
-	k := &l.link
-	k.made, k.dial = nil, l.r.dialNumber.Add(1)
-	backoff, next := rand.N(down.Within), &redial{k.dial}
+func (k *laneLink) redialLater(down *hardware.Down, now lanes.Instant) {
+	k.made, k.newest = nil, k.r.dialNumber.Add(1)
+	backoff, next := rand.N(down.Within), &redial{k.newest}
 	stopTimer(&k.retry)
-	k.retry = time.AfterFunc(backoff, func() { l.r.tree.Send(l.self, next) })
+	k.retry = time.AfterFunc(backoff, func() { k.r.tree.Send(k.self, next) })
 
-	l.r.metrics.Links.WithLabelValues(down.What).Inc()
-	l.r.metrics.LinkFailures.WithLabelValues(linkCause(down.Err)).Inc()
+	k.r.metrics.Links.WithLabelValues(down.What).Inc()
+	k.r.metrics.LinkFailures.WithLabelValues(linkCause(down.Err)).Inc()
 	level := zerolog.WarnLevel
 	if down.What != "down" && down.Failures > 1 { // as it was at the last dial
 		level = zerolog.DebugLevel
 	}
-	l.r.log.WithLevel(level).Stringer("lane_id", l.id).Err(down.Err).Int32("failures", down.Failures).Dur("retry_in", backoff).Msg("link down")
-	l.r.board.LinkFailed(l.id, down.Err, l.now)
+	k.r.log.WithLevel(level).Stringer("lane_id", k.lane).Err(down.Err).Int32("failures", down.Failures).Dur("retry_in", backoff).Msg("link down")
+	k.r.board.LinkFailed(k.lane, down.Err, now)
 }
 
 // redial is the end of a back-off that was not cut short.
-func (l *laneActor) redial(m *redial) {
-	if m.dial == l.link.dial {
-		l.carryOut(l.hardware.RetryOver())
+func (k *laneLink) redial(m *redial, now lanes.Instant) {
+	if m.dial == k.newest {
+		k.carryOut(k.line.RetryOver(), now)
 	}
 }
 
-// ChildFailed is the supervision of the connection. It is restarted at once, which closes what the old one
-// held; only the dial waits.
-func (l *laneActor) ChildFailed(supervisor actor.Supervisor, child *actor.PID, reason, _ any) {
-	if l.ended { // the connection is being stopped
-		return
-	}
-	l.now = l.r.clock.Now()
+// failed is the supervision of the connection. It is restarted at once, which closes what the old one held; only
+// the dial waits.
+func (k *laneLink) failed(supervisor actor.Supervisor, child *actor.PID, reason any, now lanes.Instant) {
 	supervisor.RestartChildren(child)
 	failure, clean := reason.(*linkFailure)
 	switch {
 	case !clean:
-		l.linkDown(hardware.ErrDriver)
-	case failure.dial == l.link.dial: // else hangUp has dealt with it
-		l.linkDown(failure.err)
+		k.carryOut(k.line.Failed(hardware.ErrDriver, k.waitsForDial(), now), now)
+	case failure.dial == k.newest: // else hangUp has dealt with it
+		k.carryOut(k.line.Failed(failure.err, k.waitsForDial(), now), now)
 	}
 }
 
-// linkUp sends the hardware what is wanted, if the lane is loaded: hardware that runs is left alone until then.
-func (l *laneActor) linkUp(m *linkUp) {
-	if m.dial != l.link.dial {
-		return
+// up sends the hardware what is wanted, if the lane is loaded: hardware that runs is left alone until then. It
+// returns false for a link that is stale.
+func (k *laneLink) up(m *linkUp, lane lanes.Lane, now lanes.Instant) bool {
+	if m.dial != k.newest {
+		return false
 	}
-	l.link.made = m.made
-	l.r.metrics.Links.WithLabelValues("up").Inc()
-	l.r.log.Info().Stringer("lane_id", l.id).Msg("link up")
-	l.observeClockSkew(&m.hello)
-	l.carryOut(l.hardware.Up(&m.hello, l.lane.Held, l.r.settings().HoldOnLoss, l.moment()))
-	l.enqueue(&request{ctx: context.Background(), command: lanes.Inspect{Faults: m.hello.Faults}, by: lanes.ByLane})
-}
-
-// linkDown is the end of the connection, or of a dial.
-func (l *laneActor) linkDown(err error) {
-	l.carryOut(l.hardware.Failed(err, l.waitsForDial(), l.now))
+	k.made = m.made
+	k.r.metrics.Links.WithLabelValues("up").Inc()
+	k.r.log.Info().Stringer("lane_id", k.lane).Msg("link up")
+	k.observeClockSkew(&m.hello, lane.Session, now)
+	k.carryOut(k.line.Up(&m.hello, lane.Held, k.r.settings().HoldOnLoss, k.moment(now)), now)
+	return true
 }
 
 // hangUp ends the connection, or the dial under way; the next dial follows after a back-off.
-func (l *laneActor) hangUp(reason error) {
-	l.carryOut(l.hardware.HangUp(reason, l.waitsForDial(), l.now))
+func (k *laneLink) hangUp(reason error, now lanes.Instant) {
+	k.carryOut(k.line.HangUp(reason, k.waitsForDial(), now), now)
 }
 
-// renewLink dials anew, as the configuration now says.
-func (l *laneActor) renewLink() {
-	l.carryOut(l.hardware.Renew(errRenewed, l.waitsForDial(), l.now))
+// renew dials anew, as the configuration now says.
+func (k *laneLink) renew(now lanes.Instant) {
+	k.carryOut(k.line.Renew(errRenewed, k.waitsForDial(), now), now)
 }
 
-// stopLink ends the timers of the link with the lane's life. The library stops the connection.
-func (l *laneActor) stopLink() {
-	stopTimer(&l.link.retry)
-	stopTimer(&l.link.grace)
-	if l.link.contest != nil {
-		l.contestOver()
+// stop ends the timers of the link with the lane's life. The library stops the connection.
+func (k *laneLink) stop() {
+	stopTimer(&k.retry)
+	stopTimer(&k.grace)
+	if k.contest != nil {
+		k.contestOver()
 	}
-	l.link.connection, l.link.made = nil, nil
+	k.connection, k.made = nil, nil
 }
 
-// sendState gives the driver the state, in the lane's own turn: a message to the connection would make the end of
-// a session 0.7 ms later at the 99th percentile.
-func (l *laneActor) sendState(state link.State) {
+// want makes the state the one that is wanted of the hardware.
+func (k *laneLink) want(state link.State, now lanes.Instant) {
+	k.carryOut(k.line.Want(state, k.moment(now)), now)
+}
+
+// sendState gives the driver the state, in the lane's own turn: a message to the connection would make the end of a
+// session 0.7 ms later at the 99th percentile.
+func (k *laneLink) sendState(state link.State) {
 	defer func() {
 		if defect := recover(); defect != nil { // it costs the connection, and nothing of the lane
-			l.r.tree.Panicked(l.link.connection, connectionKind, "sendState", defect)
-			l.r.tree.Send(l.link.connection, &broken{l.link.dial, hardware.ErrDriver})
+			k.r.tree.Panicked(k.connection, connectionKind, "sendState", defect)
+			k.r.tree.Send(k.connection, &broken{k.newest, hardware.ErrDriver})
 		}
 	}()
-	l.link.made.Send(state)
+	k.made.Send(state)
 }
 
 // applied handles the hardware's confirmation of a state.
-func (l *laneActor) applied(m *applied) {
-	if m.dial == l.link.dial {
-		l.carryOut(l.hardware.Applied(m.revision))
+func (k *laneLink) applied(m *applied, now lanes.Instant) {
+	if m.dial == k.newest {
+		k.carryOut(k.line.Applied(m.revision), now)
 	}
 }
 
-// reported queues what the hardware reports. The controller gets the ack once it is saved.
-func (l *laneActor) reported(m *reported) {
-	if m.dial != l.link.dial { // the controller sends it again
-		return
-	}
-	log := m.report.Log
-	l.enqueue(&request{
-		ctx: l.r.life, command: m.report, by: lanes.ByLane,
-		done: func(saved bool) {
-			if saved && l.link.connection != nil { // of an earlier life the controller sends it again
-				l.r.tree.Send(l.link.connection, &ack{log})
-			}
-		},
-	})
-}
-
-func (l *laneActor) holdDecided() { l.carryOut(l.hardware.Decided(l.moment())) }
-
-// reconcileHolds brings a lane that was loaded in line with the range's holds: a crash may have come between
-// their writes. A lane that is held although no hold is known stays held until staff lift it.
-func (l *laneActor) reconcileHolds() {
-	holds := l.r.Holds()
-	place, _ := l.r.settings().place(l.id)
-	request := func(command lanes.Command) *request {
-		return &request{ctx: context.Background(), command: command, by: lanes.ByStaff}
-	}
-	switch held := holds.Over(place); {
-	case held == l.lane.Held:
-	case held:
-		l.enqueue(request(lanes.Hold{}))
-	case holds.KnowsOfEnd(place):
-		l.enqueue(request(lanes.Release{}))
-	default:
-		l.r.addresses.sendRoot(&controllerHolds{l.id})
+// ack tells the controller that its report is saved. One of an earlier life sends it again.
+func (k *laneLink) ack(log lanes.Log) {
+	if k.connection != nil {
+		k.r.tree.Send(k.connection, &ack{log})
 	}
 }
+
+// holdDecided is the range's decision about a controller that came up locked.
+func (k *laneLink) holdDecided(now lanes.Instant) { k.carryOut(k.line.Decided(k.moment(now)), now) }
 
 // reportHold tells the progress of a hold what is known of this lane now, and later what is in force.
-func (l *laneActor) reportHold(q *request) {
+func (k *laneLink) reportHold(progress *holds.Progress) {
 	switch {
-	case q.progress == nil:
-	case !l.hardware.IsUp():
-		q.progress.report(l.id, notReached)
-	case l.hardware.HasInForce(q.progress.hold):
-		q.progress.report(l.id, confirmed)
+	case !k.line.IsUp():
+		progress.Report(k.lane, holds.NotReached)
+	case k.line.HasInForce(progress.Hold()):
+		progress.Report(k.lane, holds.Confirmed)
 	default:
-		q.progress.report(l.id, sent)
-		l.link.unfinished = append(l.link.unfinished, q.progress)
+		progress.Report(k.lane, holds.Sent)
+		k.unfinished = append(k.unfinished, progress)
 	}
 }
 
 // confirmHolds tells those who wait for it that a hold, or its end, is in force on the hardware.
-func (l *laneActor) confirmHolds() {
-	unfinished := l.link.unfinished
-	l.link.unfinished = nil
+func (k *laneLink) confirmHolds() {
+	unfinished := k.unfinished
+	k.unfinished = nil
 	for _, progress := range unfinished {
-		if l.hardware.HasInForce(progress.hold) {
-			progress.report(l.id, confirmed)
+		if k.line.HasInForce(progress.Hold()) {
+			progress.Report(k.lane, holds.Confirmed)
 		} else {
-			l.link.unfinished = append(l.link.unfinished, progress)
+			k.unfinished = append(k.unfinished, progress)
 		}
 	}
 }
 
 // forgetEnd tells the range that the hardware has confirmed its release, if a hold over it has ended.
-func (l *laneActor) forgetEnd() {
-	holds := l.r.Holds()
-	if len(holds.Lifted) == 0 {
+func (k *laneLink) forgetEnd() {
+	known := k.r.Holds()
+	if len(known.Lifted) == 0 {
 		return
 	}
-	if place, found := l.r.settings().place(l.id); found && holds.KnowsOfEnd(place) {
-		l.r.addresses.sendRoot(&releaseConfirmed{l.id})
+	if place, found := k.r.settings().place(k.lane); found && known.KnowsOfEnd(place) {
+		k.r.addresses.sendRoot(&releaseConfirmed{k.lane})
 	}
 }
 
-func (l *laneActor) graceOver(m *graceOver) { l.carryOut(l.hardware.GraceOver(m.downSince)) }
+func (k *laneLink) graceOver(m *graceOver, now lanes.Instant) {
+	k.carryOut(k.line.GraceOver(m.downSince), now)
+}
 
 // contestShownFor is how long staff see that a second controller was refused.
 const contestShownFor = 10 * time.Minute
 
 // contested tells staff that a second controller dials for the lane whose link is up: one of the two does not
 // belong there.
-func (l *laneActor) contested(m *contested) {
-	if m.dial != l.link.dial {
+func (k *laneLink) contested(m *contested, now lanes.Instant) {
+	if m.dial != k.newest {
 		return
 	}
-	l.r.log.Error().Stringer("lane_id", l.id).Str("refused", m.refused).Str("linked", m.linked).
+	k.r.log.Error().Stringer("lane_id", k.lane).Str("refused", m.refused).Str("linked", m.linked).
 		Msg("a second controller dialled for the lane and was refused")
-	stopTimer(&l.link.contest)
-	l.link.contest = time.AfterFunc(contestShownFor, func() { l.r.tree.Send(l.self, &contestOver{}) })
-	l.r.board.PublishContest(l.id, &lanes.Contest{At: l.now.Wall, Refused: m.refused, Linked: m.linked})
+	stopTimer(&k.contest)
+	k.contest = time.AfterFunc(contestShownFor, func() { k.r.tree.Send(k.self, &contestOver{}) })
+	k.r.board.PublishContest(k.lane, &lanes.Contest{At: now.Wall, Refused: m.refused, Linked: m.linked})
 }
 
-func (l *laneActor) contestOver() {
-	stopTimer(&l.link.contest)
-	l.r.board.PublishContest(l.id, nil)
+func (k *laneLink) contestOver() {
+	stopTimer(&k.contest)
+	k.r.board.PublishContest(k.lane, nil)
+}
+
+// maxClockSkew is how far a controller's time may be off before it is counted and logged.
+const maxClockSkew = time.Second
+
+// observeClockSkew reports how far the controller's time of the session is off. The gateway's time counts.
+func (k *laneLink) observeClockSkew(hello *link.Hello, session *lanes.Session, now lanes.Instant) {
+	if session == nil || hello.Session != session.ID {
+		return
+	}
+	skew := hello.Left - session.Remaining(now)
+	if skew.Abs() > maxClockSkew {
+		k.r.metrics.ClockSkew.Inc()
+		k.r.log.Warn().Stringer("lane_id", k.lane).Stringer("session_id", session.ID).Dur("off", skew).
+			Msg("the controller's time is off")
+	}
+}
+
+// linkUp takes up what the controller says in its hello.
+func (l *laneActor) linkUp(m *linkUp) {
+	if l.link.up(m, l.lane, l.now) {
+		l.enqueue(&request{ctx: context.Background(), command: lanes.Inspect{Faults: m.hello.Faults}, by: lanes.ByLane})
+	}
+}
+
+// reported queues what the hardware reports. The controller gets the ack once it is saved.
+func (l *laneActor) reported(m *reported) {
+	if m.dial != l.link.newest { // the controller sends it again
+		return
+	}
+	log := m.report.Log
+	l.enqueue(&request{
+		ctx: l.r.life, command: m.report, by: lanes.ByLane,
+		done: func(saved bool) {
+			if saved {
+				l.link.ack(log)
+			}
+		},
+	})
+}
+
+// ChildFailed is the supervision of the connection.
+func (l *laneActor) ChildFailed(supervisor actor.Supervisor, child *actor.PID, reason, _ any) {
+	if l.ended { // the connection is being stopped
+		return
+	}
+	l.now = l.r.clock.Now()
+	l.link.failed(supervisor, child, reason, l.now)
 }
 
 // publishLink shows the link, and whether the lane is usable.
 func (l *laneActor) publishLink() {
-	notUsable := l.hardware.NotUsable()
+	notUsable := l.link.line.NotUsable()
 	switch {
 	case l.parked:
 		notUsable = "it is held after repeated defects of the gateway"
@@ -338,23 +364,25 @@ func (l *laneActor) publishLink() {
 		notUsable = "its hardware reports: " + l.lane.Fault
 	}
 	l.lane.Usable = notUsable == ""
-	state, since := l.hardware.Link()
+	state, since := l.link.line.Link()
 	l.r.board.PublishLink(l.id, state, since, notUsable, l.parked)
 }
 
-// maxClockSkew is how far a controller's time may be off before it is counted and logged.
-const maxClockSkew = time.Second
-
-// observeClockSkew reports how far the controller's time of the session is off. The gateway's time counts.
-func (l *laneActor) observeClockSkew(hello *link.Hello) {
-	s := l.lane.Session
-	if s == nil || hello.Session != s.ID {
-		return
+// reconcileHolds brings a lane that was loaded in line with the range's holds: a crash may have come between
+// their writes. A lane that is held although no hold is known stays held until staff lift it.
+func (l *laneActor) reconcileHolds() {
+	known := l.r.Holds()
+	place, _ := l.r.settings().place(l.id)
+	request := func(command lanes.Command) *request {
+		return &request{ctx: context.Background(), command: command, by: lanes.ByStaff}
 	}
-	skew := hello.Left - s.Remaining(l.now)
-	if skew.Abs() > maxClockSkew {
-		l.r.metrics.ClockSkew.Inc()
-		l.r.log.Warn().Stringer("lane_id", l.id).Stringer("session_id", s.ID).Dur("off", skew).
-			Msg("the controller's time is off")
+	switch held := known.Over(place); {
+	case held == l.lane.Held:
+	case held:
+		l.enqueue(request(lanes.Hold{}))
+	case known.KnowsOfEnd(place):
+		l.enqueue(request(lanes.Release{}))
+	default:
+		l.r.addresses.sendRoot(&controllerHolds{l.id})
 	}
 }

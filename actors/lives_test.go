@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"rangegate/actors/holds"
 	"rangegate/lanes"
 	"rangegate/lanes/link"
 )
@@ -273,7 +274,7 @@ func TestARangesActorThatPanicsBeforeItsStopStops(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			runFixture(t, func(t *testing.T, f *fixture) {
-				reply := make(chan *holdProgress) // nobody reads
+				reply := make(chan *holds.Progress) // nobody reads
 				f.addresses.sendRoot(&setHold{scope: rangeScope, who: "sam", asked: f.clock.Now(), reply: reply})
 				synctest.Wait()
 				stop(f)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"rangegate/actors/holds"
 	"rangegate/lanes"
 )
 
@@ -47,14 +48,14 @@ func TestTheGaugesOfARange(t *testing.T) {
 		f.setHold(f.laneScope(1))
 		f.setHold(rangeScope)
 		// The answers to both holds waited for the lane whose link is down.
-		everywhereSince := f.clock.Now().Wall.Add(-holdPatience)
+		everywhereSince := f.clock.Now().Wall.Add(-holds.Patience)
 		values := f.gaugeValues(append(laneGauges, "hold_started_timestamp_seconds")...)
 		require.Equal(t, 7.0, values["lanes_held"])
 		require.Equal(t, 1.0, values["lanes_hold_unconfirmed"], "the one that nobody reaches")
 		require.Equal(t, 3.0, values["sessions paused"])
 		require.Equal(t, 0.0, values["sessions running"])
 		require.InDelta(t, float64(began.UnixMilli())/1e3, values["hold_started_timestamp_seconds lane"], 1e-3, "the older of the two")
-		require.InDelta(t, float64(everywhereSince.UnixMilli())/1e3, values["hold_started_timestamp_seconds range"], holdPatience.Seconds())
+		require.InDelta(t, float64(everywhereSince.UnixMilli())/1e3, values["hold_started_timestamp_seconds range"], holds.Patience.Seconds())
 		require.NotContains(t, values, "hold_started_timestamp_seconds bay")
 
 		restoreLink()

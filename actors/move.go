@@ -2,7 +2,6 @@ package actors
 
 import (
 	"context"
-	"slices"
 	"sync/atomic"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -117,27 +116,14 @@ func (l *laneActor) unreserve(m *unreserve) {
 
 // handOver sends the destination what was saved, with the closing requests for the session that wait here.
 func (l *laneActor) handOver(t *ticket, lane lanes.Lane) {
-	m := &movedIn{ticket: t, lane: lane}
-	l.closing = slices.DeleteFunc(l.closing, func(q *request) bool {
-		var follows bool
-		switch command := q.command.(type) {
-		case lanes.Stop:
-			follows = command.Session == lane.Session.ID
-		case lanes.Pause:
-			follows = command.Session == lane.Session.ID
-		}
-		if follows {
-			m.closing = append(m.closing, q)
-		}
-		return follows
-	})
+	m := &movedIn{ticket: t, lane: lane, closing: l.queue.takeFollowing(lane.Session.ID)}
 	l.r.tree.Send(t.pid, m)
 }
 
 // movedIn puts the session in force here. The source has shown both lanes together, so that no reader sees
 // the session twice or not at all; a hold that came meanwhile waits here and is next.
 func (l *laneActor) movedIn(m *movedIn) {
-	l.closing = append(m.closing, l.closing...)
+	l.queue.closing = append(m.closing, l.queue.closing...)
 	if l.ticket != m.ticket {
 		return // the lane panicked meanwhile and was loaded with the session
 	}

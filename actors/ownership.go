@@ -26,7 +26,9 @@ func (g *Gateway) Running() []nodes.Running {
 	var running []nodes.Running
 	for _, r := range g.running() {
 		if r.life.Err() == nil {
-			running = append(running, nodes.Running{Range: r.id, Epoch: r.committer.Epoch, InUse: r.inUse()})
+			// Somebody relies on this process for the range just now: a hold is in force, or a purchase is under way.
+			inUse := len(r.Holds().InForce) > 0 || r.purchases.Any()
+			running = append(running, nodes.Running{Range: r.id, Epoch: r.committer.Epoch, InUse: inUse})
 		}
 	}
 	return running
@@ -40,10 +42,4 @@ func (g *Gateway) RunningReady() bool {
 		}
 	}
 	return true
-}
-
-// inUse reports whether somebody relies on this process for the range just now: a hold is in force, or a
-// purchase is under way.
-func (r *Range) inUse() bool {
-	return len(r.Holds().InForce) > 0 || r.purchases.Any()
 }

@@ -424,16 +424,3 @@ func (r *Range) lastReply(q *request) (*lanes.SessionView, error) {
 		return nil, err
 	}
 }
-
-// acts is the record of what somebody with a name changes by the request: staff, or a POS whose token has
-// one. It is empty for anybody else, and saved with the change.
-func (l *laneActor) acts(q *request, change lanes.Change) []lanes.Act {
-	if q.who == "" {
-		return nil
-	}
-	act := lanes.Did(q.who, q.at, l.lane, q.command, change)
-	if change.Other != nil {
-		act.Detail = l.r.settings().name(change.Other.ID)
-	}
-	return []lanes.Act{act}
-}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"rangegate/actors/delivery"
+	"rangegate/actors/holds"
 	"rangegate/actors/supervised"
 )
 
@@ -32,7 +33,7 @@ const (
 type rangeActor struct {
 	r     *Range
 	self  *actor.PID
-	holds holdKeeper
+	holds *holds.Holds
 	ended bool // this life has: its children are being stopped
 }
 
@@ -84,17 +85,17 @@ func (a *rangeActor) receive(ctx actor.Context, message any) {
 			ctx.(actor.Supervisor).RestartChildren(m.child)
 		}
 	case *setHold:
-		m.reply <- a.holds.set(m)
+		m.reply <- a.setHold(m)
 	case *liftHold:
-		a.holds.lift(m)
+		a.liftHold(m)
 	case *holdLifted:
-		a.holds.lifted(m)
+		a.holdLifted(m)
 	case *controllerHolds:
-		a.holds.decideFound(m.lane)
+		a.decideFound(m.lane)
 	case *releaseConfirmed:
-		a.holds.releaseConfirmed(m.lane)
+		a.releaseConfirmed(m.lane)
 	case *forgetEnds:
-		a.holds.forgetEnds()
+		a.forgetEnds()
 	case *exchange:
 		m.reply <- a.exchange(ctx, m)
 	}
@@ -108,7 +109,7 @@ func (a *rangeActor) start(ctx actor.Context) {
 	}
 	places := a.r.Layout().Lanes
 	a.r.addresses.clear(len(places))
-	a.holds = newHoldKeeper(a.r)
+	a.holds = holds.New(a.r.Holds(), a.r.holdsVersion.Load())
 	a.r.unready.reset(places)
 	for _, place := range places {
 		a.spawn(ctx, place.ID)

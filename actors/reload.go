@@ -11,6 +11,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/google/uuid"
 
+	"rangegate/actors/holds"
 	"rangegate/actors/supervised"
 	"rangegate/lanes"
 )
@@ -157,7 +158,9 @@ func (g *Gateway) affected(to Reload) (begin []Settings, change []changing, end 
 			begin = append(begin, c.Settings)
 			continue
 		case err == nil:
-			err = r.keepsHolds(c.Layout)
+			if broken := holds.Broken(r.Holds(), &r.settings().Layout, &c.Layout); len(broken) > 0 {
+				err = fmt.Errorf("%w: %s", ErrInUse, strings.Join(broken, "; "))
+			}
 		}
 		change, errs = append(change, changing{r, c}), append(errs, aboutRange(c.Layout.Range, err))
 	}
@@ -172,31 +175,6 @@ func (g *Gateway) affected(to Reload) (begin []Settings, change []changing, end 
 		end, errs = append(end, r), append(errs, aboutRange(id, err))
 	}
 	return begin, change, end, errors.Join(errs...)
-}
-
-// keepsHolds returns ErrInUse unless every hold still covers what it was set over: changing a lane's bay
-// takes it neither out of a hold nor under one.
-func (r *Range) keepsHolds(layout lanes.Layout) error {
-	var errs []error
-	to, holds := newSettings(Settings{Layout: layout}), r.Holds()
-	for _, hold := range holds.InForce {
-		isBay := slices.ContainsFunc(layout.Bays, func(b lanes.Bay) bool { return b.ID == hold.ID })
-		if hold.Kind != lanes.OverRange && !to.has(hold.ID) && !isBay {
-			errs = append(errs, fmt.Errorf("%w: a hold lies over %s %s; lift it first", ErrInUse, hold.Kind, hold.ID))
-		}
-	}
-	for _, before := range r.Layout().Lanes {
-		place, stays := to.place(before.ID)
-		if !stays || place.Bay == before.Bay {
-			continue
-		}
-		for _, bay := range []uuid.UUID{before.Bay, place.Bay} {
-			if holds.Has(lanes.Scope{Kind: lanes.OverBay, ID: bay}) {
-				errs = append(errs, fmt.Errorf("%w: lane %s changes its bay, and a hold lies over bay %s; lift it first", ErrInUse, before.ID, bay))
-			}
-		}
-	}
-	return errors.Join(errs...)
 }
 
 // stopRange ends a range that others do not depend on.
@@ -473,7 +451,7 @@ func (a *rangeActor) exchange(ctx actor.Context, m *exchange) (gone []*actor.PID
 			gone = append(gone, lane)
 		}
 	}
-	a.holds.layoutChanged(before, m)
+	a.rearrangeHolds(before, m)
 	for _, place := range m.to.Layout.Lanes {
 		old, found := before.place(place.ID)
 		switch {

@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"rangegate/actors/commit"
+	"rangegate/actors/holds"
 	"rangegate/actors/idempotency"
 	"rangegate/actors/supervised"
 	"rangegate/lanes"
@@ -27,7 +28,7 @@ type request struct {
 	who      string // name of the staff member, or of the POS's token; what their requests change is on record
 	holder   string // of a hold or its end: who set or lifted it, on record with the range's holds
 	events   []lanes.Logged
-	progress *holdProgress      // of a hold: hears how far it has come on this lane
+	progress *holds.Progress    // of a hold: hears how far it has come on this lane
 	holds    *commit.HoldRecord // the range's record, saved in the same write
 	claim    *idempotency.Claim // of its idempotency key, nil without one
 	ticket   *ticket            // the reserved destination of a move, nil otherwise
@@ -167,18 +168,31 @@ func code(err error) string {
 	}
 }
 
+// acts is the record of what somebody with a name changes by the request: staff, or a POS whose token has one. It
+// is empty for anybody else, and saved with the change. lane is the one in force before it.
+func (r *request) acts(lane lanes.Lane, change lanes.Change, settings *settings) []lanes.Act {
+	if r.who == "" {
+		return nil
+	}
+	act := lanes.Did(r.who, r.at, lane, r.command, change)
+	if change.Other != nil {
+		act.Detail = settings.name(change.Other.ID)
+	}
+	return []lanes.Act{act}
+}
+
 // logLine begins the one log line about a request and adds it to the lane's command log. An inspection of the
 // hardware's faults, one each time that a link comes up, is worth a debug line when it changes nothing.
-func (l *laneActor) logLine(q *request, err error, changes bool) *zerolog.Event {
+func logLine(r *Range, lane lanes.Lane, q *request, err error, changes bool) *zerolog.Event {
 	command, result, who := q.name(), code(err), cmp.Or(q.who, q.holder)
-	l.r.metrics.Commands.WithLabelValues(command, result).Inc()
+	r.metrics.Commands.WithLabelValues(command, result).Inc()
 	if q.by == lanes.ByPOS && q.who != "" {
-		l.r.metrics.TokenCommands.WithLabelValues(l.r.id.String(), q.who, command, result).Inc()
+		r.metrics.TokenCommands.WithLabelValues(r.id.String(), q.who, command, result).Inc()
 	}
-	now, session := l.r.clock.Now(), cmp.Or(q.session, sessionOn(l.lane))
+	now, session := r.clock.Now(), cmp.Or(q.session, sessionOn(lane))
 	took, first := q.duration(now)
 	if first {
-		l.r.metrics.CommandSeconds.WithLabelValues(command).Observe(took.Seconds())
+		r.metrics.CommandSeconds.WithLabelValues(command).Observe(took.Seconds())
 	}
 	_, inspects := q.command.(lanes.Inspect)
 	level := zerolog.InfoLevel
@@ -189,12 +203,12 @@ func (l *laneActor) logLine(q *request, err error, changes bool) *zerolog.Event 
 		level = zerolog.DebugLevel
 	}
 	if level != zerolog.DebugLevel {
-		l.r.commands.Add(l.id, now, lanes.Commanded{
+		r.commands.Add(lane.ID, now, lanes.Commanded{
 			At: q.arrived.Wall, By: q.by, Who: who, Command: command, Result: result, Took: took,
 			Waited: q.waited(now), Session: session, Trace: q.traceID(),
 		})
 	}
-	line := l.r.log.WithLevel(level).Stringer("lane_id", l.id).
+	line := r.log.WithLevel(level).Stringer("lane_id", lane.ID).
 		Str("command", command).Str("by", string(q.by)).Str("result", result)
 	if who != "" {
 		line = line.Str("who", who)

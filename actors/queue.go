@@ -1,0 +1,137 @@
+package actors
+
+import (
+	"context"
+	"iter"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"rangegate/lanes"
+)
+
+const (
+	maxWaiting = 64 // requests of clients that may wait for a lane
+
+	// maxReports of a controller wait for the store. The controller keeps those beyond them: they are dropped
+	// here and get no ack.
+	maxReports = 256
+)
+
+// queue is what waits for a lane, as a value: it sends nothing and answers nobody.
+type queue struct {
+	closing []*request // stop, pause and hold, and the release of a hold
+	reports []*request // of the hardware
+	waiting []*request // of clients and of staff
+
+	reportsPaused     bool // reports wait for the store, or for a lookup
+	reportsOverflowed bool // some did not fit and were dropped
+}
+
+// next takes the next request from the queue, nil when there is none. In this order:
+//
+//	closing   those that arrived before the session's time was over
+//	expiry    the session's time is over
+//	closing   those that arrived after it
+//	reports   of the hardware, in their order, unless they are paused
+//	waiting   requests of clients and staff
+//
+// lane is the one in force.
+func (w *queue) next(lane lanes.Lane, now lanes.Instant) *request {
+	if len(w.closing) > 0 && w.closing[0].releases() {
+		w.closing[0].at = now
+	}
+	switch due := lane.Due(now); {
+	case len(w.closing) > 0 && (!due || !lane.Due(w.closing[0].at)):
+		return pop(&w.closing)
+	case due: // the request of the timer
+		return &request{ctx: context.Background(), command: lanes.Expire{}, by: lanes.ByTimer, at: now, arrived: now}
+	case len(w.reports) > 0 && !w.reportsPaused:
+		return pop(&w.reports)
+	case len(w.waiting) > 0:
+		q := pop(&w.waiting)
+		q.at = now
+		return q
+	}
+	return nil
+}
+
+func pop(waiting *[]*request) *request {
+	first := (*waiting)[0]
+	if *waiting = (*waiting)[1:]; len(*waiting) == 0 {
+		*waiting = nil // an idle lane keeps no request
+	}
+	return first
+}
+
+// afterClosings returns the lane after all waiting requests that close, each decided in its turn, and after the
+// end of the session's time if that is over. A request that the rules refuse changes nothing. The release of a
+// hold is left out: it opens, so the hardware hears of it only once it is saved.
+func (w *queue) afterClosings(lane lanes.Lane, now lanes.Instant) (closed lanes.Lane, changed bool) {
+	decide := func(at lanes.Instant, command lanes.Command) {
+		if change, err := lane.Decide(at, command); err == nil {
+			lane, changed = change.Lane, true
+		}
+	}
+	for _, q := range w.closing {
+		if !q.closes() {
+			continue
+		}
+		if lane.Due(q.at) {
+			decide(q.at, lanes.Expire{})
+		}
+		decide(q.at, q.command)
+	}
+	if lane.Due(now) {
+		decide(now, lanes.Expire{})
+	}
+	return lane, changed
+}
+
+// takeFollowing takes out the stops and pauses of a session, which has moved to another lane.
+func (w *queue) takeFollowing(session uuid.UUID) (taken []*request) {
+	w.closing = slices.DeleteFunc(w.closing, func(q *request) bool {
+		var follows bool
+		switch command := q.command.(type) {
+		case lanes.Stop:
+			follows = command.Session == session
+		case lanes.Pause:
+			follows = command.Session == session
+		}
+		if follows {
+			taken = append(taken, q)
+		}
+		return follows
+	})
+	return taken
+}
+
+// addReport queues what the hardware reports. Once one did not fit, none behind it may come in: an ack of a later
+// one would make the controller forget it. first says that this one is the first that is dropped.
+func (w *queue) addReport(q *request) (first bool) {
+	_, report := q.command.(lanes.Report)
+	switch {
+	case slices.ContainsFunc(w.reports, q.repeats):
+	case report && (w.reportsOverflowed || len(w.reports) >= maxReports):
+		first, w.reportsOverflowed = !w.reportsOverflowed, true
+	default:
+		w.reports = append(w.reports, q)
+	}
+	return first
+}
+
+// putBack puts a report in front again, which is decided once more.
+func (w *queue) putBack(q *request) { w.reports = slices.Insert(w.reports, 0, q) }
+
+// takeUnheard reports, once, that reports were dropped and all that waited are saved: the controller is to send
+// the dropped ones again.
+func (w *queue) takeUnheard() bool {
+	unheard := w.reportsOverflowed && len(w.reports) == 0
+	w.reportsOverflowed = w.reportsOverflowed && !unheard
+	return unheard
+}
+
+// all returns everything that waits.
+func (w *queue) all() iter.Seq[*request] {
+	return slices.Values(slices.Concat(w.closing, w.reports, w.waiting))
+}
