@@ -5,9 +5,12 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -71,4 +74,57 @@ func TestARecordLargerThanAPage(t *testing.T) {
 	require.Len(t, Fit([]string{large, "b"}), 1)
 	require.Len(t, Fit([]string{"a", "b"}), 2)
 	require.Empty(t, Fit([]string{}))
+}
+
+// The deadline moves with each piece: a client that goes on reading gets everything, however slow it is, and one that
+// has stopped keeps its page's room for no longer than a piece may take.
+func TestAPageIsWrittenAsLongAsItsClientReads(t *testing.T) {
+	body := []byte(strings.Repeat("a", 10*pieceBytes))
+	for name, c := range map[string]struct {
+		takes func(piece int) time.Duration
+		want  int
+		after time.Duration
+	}{
+		"slow": {func(int) time.Duration { return pieceTimeout - time.Second }, len(body), 10 * (pieceTimeout - time.Second)},
+		"stops reading": {func(piece int) time.Duration {
+			if piece == 2 {
+				return time.Hour
+			}
+			return 0
+		}, 2 * pieceBytes, pieceTimeout},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began := time.Now()
+				w := &timedClient{httptest.NewRecorder(), c.takes, 0, began.Add(30 * time.Second)} // as the server has it
+				writePieces(w, body)
+				require.Equal(t, c.want, w.Body.Len())
+				require.Equal(t, c.after, time.Since(began))
+			})
+		})
+	}
+}
+
+// timedClient takes its time for each piece, and loses its connection at the deadline.
+type timedClient struct {
+	*httptest.ResponseRecorder
+	takes    func(piece int) time.Duration
+	pieces   int
+	deadline time.Time
+}
+
+func (c *timedClient) SetWriteDeadline(deadline time.Time) error {
+	c.deadline = deadline
+	return nil
+}
+
+func (c *timedClient) Write(p []byte) (int, error) {
+	takes := c.takes(c.pieces)
+	c.pieces++
+	if left := time.Until(c.deadline); takes > left {
+		time.Sleep(left)
+		return 0, os.ErrDeadlineExceeded
+	}
+	time.Sleep(takes)
+	return c.ResponseRecorder.Write(p)
 }

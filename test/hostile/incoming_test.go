@@ -126,6 +126,35 @@ func TestAFloodOfHandshakesKeepsNoControllerOut(t *testing.T) {
 	}
 }
 
+// Controllers behind a proxy that the operator trusts are told apart by the addresses that it names: each network has
+// its own share of what is let in. Nobody else's word counts.
+func TestTheAddressOfAControllerBehindAProxy(t *testing.T) {
+	config := support.NewConfig(t, support.IncomingLanes(1, 1))
+	config.Sections = []string{"controllers: {address: 127.0.0.1:0, behind_proxy: true, trusted_proxies: [127.0.0.9]}"}
+	g := config.Serve(t)
+	for _, c := range []struct {
+		peer   byte
+		logged string
+	}{
+		{9, `"from":"203.0.113.7`},
+		{66, `"from":"127.0.0.66`},
+	} {
+		dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, c.peer)}}
+		//nolint:bodyclose // the library closes it
+		conn, _, err := websocket.Dial(t.Context(), support.LinkURL(g.Dialled, 999), &websocket.DialOptions{
+			HTTPClient: &http.Client{Transport: &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true}},
+			HTTPHeader: http.Header{"X-Forwarded-For": {"203.0.113.7"}}, Subprotocols: []string{frame.Subprotocol},
+		})
+		require.NoError(t, err)
+		_, _, err = conn.Read(t.Context())
+		require.NoError(t, err)
+		_ = conn.Write(t.Context(), websocket.MessageText, []byte(`{}`)) // no hello
+		g.WaitLogged(c.logged)
+		_ = conn.CloseNow()
+	}
+	require.Equal(t, 1, strings.Count(g.Log(), "203.0.113.7"))
+}
+
 // Hellos that prove nothing, for lanes that there are and for others: none is believed, and none learns which is which.
 func TestHellosWithoutAProofChangeNothing(t *testing.T) {
 	g, hardware := dialledGateway(t, 4000, support.ListenForControllers)

@@ -11,11 +11,13 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
@@ -116,6 +118,45 @@ func TestAConnectionOfHTTP2EndsAfterTooManyRequestsOfAStranger(t *testing.T) {
 			require.Equal(t, client.connections, connections)
 		})
 	}
+}
+
+// One connection has a hundred requests under way at most: a client with more makes another one, which counts against
+// its address.
+func TestAConnectionOfHTTP2HasABoundedNumberOfRequests(t *testing.T) {
+	var mu sync.Mutex
+	underWay := map[string]int{} // by connection
+	began, release := make(chan struct{}, 2*maxStreams), make(chan struct{})
+	url, transport := serveTLS(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		request.Authenticated(r.Context())
+		mu.Lock()
+		underWay[r.RemoteAddr]++
+		mu.Unlock()
+		began <- struct{}{}
+		<-release
+	}))
+	var clients sync.WaitGroup
+	for range maxStreams + 20 {
+		clients.Go(func() {
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+			if !assert.NoError(t, err) {
+				return
+			}
+			if response, err := transport.RoundTrip(r); assert.NoError(t, err) {
+				_ = response.Body.Close()
+			}
+		})
+	}
+	for range maxStreams + 20 {
+		<-began
+	}
+	mu.Lock()
+	for connection, requests := range underWay {
+		require.LessOrEqual(t, requests, maxStreams, connection)
+	}
+	require.Greater(t, len(underWay), 1)
+	mu.Unlock()
+	close(release)
+	clients.Wait()
 }
 
 // What is behind a request with two lengths is read as no request: a proxy may have read it as a part of the

@@ -20,14 +20,7 @@ import (
 func openStore(
 	ctx context.Context, c config.Store, registry prometheus.Registerer, log zerolog.Logger,
 ) (store.Store, store.SignIns, error) {
-	exposed := promauto.With(registry).NewGauge(prometheus.GaugeOpts{
-		Namespace: "rangegate", Name: "store_exposed",
-		Help: "1 when whoever is on the network of the Redis can read it or take its place: it is on another host, without a " +
-			"password, without TLS or without a check of its certificate. Normal is 0; in production only with store.insecure.",
-	})
-	if c.Exposed() {
-		exposed.Set(1)
-	}
+	showExposed(c, registry)
 	if c.Redis == "" {
 		signIns, err := sqlite.SignInsBeside(c.SQLite)
 		if err != nil {
@@ -53,6 +46,18 @@ func openStore(
 		}
 	}()
 	return s, s.SignIns(), nil
+}
+
+// showExposed tells the operators whether the store can be read by whoever is on its network.
+func showExposed(c config.Store, registry prometheus.Registerer) {
+	exposed := promauto.With(registry).NewGauge(prometheus.GaugeOpts{
+		Namespace: "rangegate", Name: "store_exposed",
+		Help: "1 when whoever is on the network of the Redis can read it or take its place: it is on another host, without a " +
+			"password, without TLS or without a check of its certificate. Normal is 0; in production only with store.insecure.",
+	})
+	if c.Exposed() {
+		exposed.Set(1)
+	}
 }
 
 // openSQLite opens the file. It logs and counts the problems of the file's background work.
