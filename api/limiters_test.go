@@ -44,6 +44,7 @@ func TestLimitersOutliveAReload(t *testing.T) {
 			require.Equal(t, 429, sendFrom(h, "192.0.2.1:4711", "wrong").Code)
 			require.Equal(t, 429, signIn(h))
 			require.Equal(t, 429, laneKeyOf(h))
+			require.Equal(t, 429, send(h, "GET", "/board/"+someRange+"?key=wrong").Code, "a wall board's key is one of a screen too")
 			require.Equal(t, 429, sendAuthorized(h, "GET", prefix2+"/lanes", "").Code)
 			h = reload(Limits{PerSecond: 1, Burst: 2, FailuresPerMinute: 3})
 		}

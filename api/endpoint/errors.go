@@ -130,9 +130,14 @@ type failure struct {
 	Oldest  string `json:"oldest,omitempty" doc:"With cursor_gone only: the cursor to go on behind; what was before it is not kept" pattern:"^[0-9]+$"`
 }
 
+// SetRetryAfter tells the client how long to wait, in whole seconds.
+func SetRetryAfter(w http.ResponseWriter, wait time.Duration) {
+	w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
+}
+
 func (e Error) respond(w http.ResponseWriter, body failure) {
 	if e.RetryAfter > 0 {
-		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(e.RetryAfter.Seconds()))))
+		SetRetryAfter(w, e.RetryAfter)
 	}
 	body.TraceID = w.Header().Get(traceHeader)
 	write(w, e.Status, encode(body))

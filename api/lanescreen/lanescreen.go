@@ -79,47 +79,50 @@ const maxStreams = 8
 type screen struct {
 	Settings
 	streams *screens.SlotTable
-	files   screens.Files
+	keys    screens.Keyed
 	fail    endpoint.FailFunc
 }
 
 // Mount puts every route of the lane screens on the router.
 func Mount(r chi.Router, a *endpoint.API, s Settings) {
 	l := &screen{
-		Settings: s, streams: screens.NewSlotTable(maxStreams), files: screens.Load(web), fail: a.Fail,
+		Settings: s, streams: screens.NewSlotTable(maxStreams), fail: a.Fail,
+		keys: screens.Keyed{
+			Kind: "lane", IDName: "lane_id", Name: "lane screen", Refusal: "this is not the screen of that lane",
+			Files: screens.Load(web), Page: "lane.html", WrongKeys: s.WrongKeys, Fail: a.Fail,
+			Find: func(id uuid.UUID) (rangeID uuid.UUID, key string, found bool) {
+				lane, found := s.Lanes[id]
+				return lane.Range, lane.Key, found
+			},
+		},
 	}
 	r.Route("/lane", func(r chi.Router) {
 		r.Use(screens.Guard(a.Fail))
-		r.Get("/assets/*", l.files.Handler(a.Fail))
+		r.Get("/assets/*", l.keys.Files.Handler(a.Fail))
 		r.Route("/{lane_id:[0-9a-fA-F-]{36}}", func(r chi.Router) {
-			r.With(l.Router.Route(a.Fail, l.keyDestination)).Get("/", l.page)
-			r.With(l.requireCookie, l.route(routing.Stream)).Get("/stream", l.stream)
-			r.With(l.requireCookie, l.route(routing.Integrator)).Get("/picture", l.picture)
+			r.With(l.Router.Route(a.Fail, l.keyDestination)).Get("/", l.keys.ServePage)
+			r.With(l.keys.RequireCookie, l.route(routing.Stream)).Get("/stream", l.stream)
+			r.With(l.keys.RequireCookie, l.route(routing.Integrator)).Get("/picture", l.picture)
 			for path, e := range l.endpoints() {
 				way := routing.Request
 				if path == "/products" || path == "/time" {
 					way = routing.Integrator
 				}
-				a.Mount(r, path, []endpoint.Endpoint{e}, l.requireCookie, l.route(way))
+				a.Mount(r, path, []endpoint.Endpoint{e}, l.keys.RequireCookie, l.route(way))
 			}
 		})
 	})
 }
 
-// route is the middleware behind requireCookie that hands requests on to the node that owns the lane's range.
+// route is the middleware behind RequireCookie that hands requests on to the node that owns the lane's range.
 // Pictures too: one node keeps them, and its connections to the integrator's server are all that there are.
 func (l *screen) route(way routing.Way) func(http.Handler) http.Handler {
 	return l.Router.Route(l.fail, routing.OfRange(way))
 }
 
-// keyDestination returns the range of a page whose address has the lane's key: its owner alone counts wrong
-// ones. Every node serves the page itself.
+// keyDestination returns the range that compares the key in the address of a page, if it has one.
 func (l *screen) keyDestination(r *http.Request) (uuid.UUID, routing.Way) {
-	lane, found := l.find(r)
-	if !found || !r.URL.Query().Has("key") {
-		return uuid.Nil, routing.SignIn
-	}
-	return lane.Range, routing.SignIn
+	return l.keys.RangeOfKey(r), routing.SignIn
 }
 
 func (l *screen) endpoints() map[string]endpoint.Endpoint {
@@ -137,11 +140,11 @@ func (l *screen) endpoints() map[string]endpoint.Endpoint {
 // target is the lane of a request and its running range.
 type target struct {
 	Range
-	lane screenLane
+	lane screens.Key
 }
 
 func (l *screen) target(ctx context.Context) (target, error) {
-	lane := laneOf(ctx)
+	lane := screens.KeyOf(ctx)
 	r, err := l.Range(lane.Range)
 	return target{r, lane}, err
 }
@@ -152,11 +155,11 @@ func readStart(in *endpoint.Input) lanes.Enter {
 }
 
 func start(ctx context.Context, t target, enter lanes.Enter) (endpoint.Empty, error) {
-	_, err := t.LaneOn(ctx, t.lane.id, enter)
+	_, err := t.LaneOn(ctx, t.lane.ID, enter)
 	return endpoint.Empty{}, err
 }
 
 func callHelp(ctx context.Context, t target, _ endpoint.Empty) (endpoint.Empty, error) {
-	_, err := t.LaneOn(ctx, t.lane.id, lanes.CallHelp{})
+	_, err := t.LaneOn(ctx, t.lane.ID, lanes.CallHelp{})
 	return endpoint.Empty{}, err
 }

@@ -179,9 +179,9 @@ func (p *picture) size() int { return len(p.body) + len(p.id.address) + entryOve
 
 // picture serves a product's picture at an address that picturePath has signed.
 func (l *screen) picture(w http.ResponseWriter, r *http.Request) {
-	lane, query := laneOf(r.Context()), r.URL.Query()
+	lane, query := screens.KeyOf(r.Context()), r.URL.Query()
 	address := query.Get("url")
-	if !screens.Equal(query.Get("signed"), lane.key().Sign("picture", address)) {
+	if !screens.Equal(query.Get("signed"), lane.Sign("picture", address)) {
 		l.fail(w, r, endpoint.Refusal("not_found"))
 		return
 	}

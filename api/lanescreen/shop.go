@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"rangegate/api/endpoint"
+	"rangegate/api/screens"
 	"rangegate/catalog"
 	"rangegate/lanes"
 )
@@ -42,8 +43,8 @@ func (l *screen) products(ctx context.Context, t target, _ endpoint.Empty) (prod
 		return products{}, err
 	}
 	return products{
-		endpoint.Views(all.Time, t.lane.product), endpoint.Views(all.Targets, t.lane.product),
-		endpoint.Views(all.Ammo, t.lane.product), endpoint.Views(all.Rentals, t.lane.product),
+		endpoint.Views(all.Time, t.product), endpoint.Views(all.Targets, t.product),
+		endpoint.Views(all.Ammo, t.product), endpoint.Views(all.Rentals, t.product),
 	}, nil
 }
 
@@ -55,7 +56,7 @@ func (l *screen) time(ctx context.Context, t target, _ endpoint.Empty) ([]produc
 		return nil, err
 	}
 	found, err := shop.Fetch(ctx, catalog.Time, session.String())
-	return endpoint.Views(found, t.lane.product), err
+	return endpoint.Views(found, t.product), err
 }
 
 // shopOf returns the session that buys, and the products API. Its errors are those of buyingSession and of
@@ -71,7 +72,7 @@ func (l *screen) shopOf(t target) (session uuid.UUID, shop Shop, err error) {
 // buyingSession returns the session on the lane, or lanes.ErrSessionNotFound, or lanes.ErrNoPurchasing if it
 // may not buy.
 func (t target) buyingSession() (uuid.UUID, error) {
-	status, found := t.LaneStatus(t.lane.id)
+	status, found := t.LaneStatus(t.lane.ID)
 	if !found || status.Lane.Session == nil {
 		return uuid.Nil, lanes.ErrSessionNotFound
 	}
@@ -82,20 +83,20 @@ func (t target) buyingSession() (uuid.UUID, error) {
 	return view.ID, nil
 }
 
-func (l screenLane) product(p catalog.Product) product {
+func (t target) product(p catalog.Product) product {
 	return product{
 		ID: p.ID, DisplayName: p.DisplayName, Price: p.PriceText(),
-		MaxQty: p.MaxQty, MinQty: p.MinQty, IncrementBy: p.IncrementBy, Picture: l.picturePath(p.PictureURL),
+		MaxQty: p.MaxQty, MinQty: p.MinQty, IncrementBy: p.IncrementBy, Picture: picturePath(t.lane, p.PictureURL),
 	}
 }
 
 // picturePath returns the path of a picture at the gateway, which fetches only addresses that it has signed.
-func (l screenLane) picturePath(address string) string {
+func picturePath(lane screens.Key, address string) string {
 	if address == "" {
 		return ""
 	}
-	query := url.Values{"url": {address}, "signed": {l.key().Sign("picture", address)}}
-	return "/lane/" + l.id.String() + "/picture?" + query.Encode()
+	query := url.Values{"url": {address}, "signed": {lane.Sign("picture", address)}}
+	return "/lane/" + lane.ID.String() + "/picture?" + query.Encode()
 }
 
 // cart is what a shooter buys.
@@ -124,5 +125,5 @@ func (l *screen) buy(ctx context.Context, c cart) (endpoint.Empty, error) {
 	if err != nil {
 		return endpoint.Empty{}, err
 	}
-	return endpoint.Empty{}, t.LaneBuy(ctx, t.lane.id, c.session, c.purchase, items)
+	return endpoint.Empty{}, t.LaneBuy(ctx, t.lane.ID, c.session, c.purchase, items)
 }

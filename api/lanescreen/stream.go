@@ -72,8 +72,8 @@ func viewOf(s lanes.LaneStatus, now lanes.Instant) laneView {
 
 // stream sends the live state of the lane: first `picture`, then `change` after every change, and `beat` in between.
 func (l *screen) stream(w http.ResponseWriter, r *http.Request) {
-	lane := laneOf(r.Context())
-	slots := l.streams.Of(lane.id)
+	lane := screens.KeyOf(r.Context())
+	slots := l.streams.Of(lane.ID)
 	if !slots.TryAcquire() {
 		l.fail(w, r, screens.Overloaded("screens of this lane are open"))
 		return
@@ -89,7 +89,7 @@ func (l *screen) stream(w http.ResponseWriter, r *http.Request) {
 	seen, nextEvent := uint64(0), "picture"
 	screens.Feed{
 		Next: func() (string, any, <-chan struct{}) {
-			status, version, wake, found := running.LaneChange(lane.id)
+			status, version, wake, found := running.LaneChange(lane.ID)
 			if !found || version == seen {
 				return "", nil, wake
 			}

@@ -7,10 +7,8 @@ import (
 	"context"
 	"embed"
 	"errors"
-	"math"
 	"net/http"
 	"net/netip"
-	"strconv"
 	"sync"
 	"time"
 
@@ -96,7 +94,7 @@ func (p *page) page(w http.ResponseWriter, r *http.Request) {
 		var refusal interface{ RetryAfter() time.Duration }
 		if errors.As(err, &refusal) && refusal.RetryAfter() > 0 {
 			status = http.StatusTooManyRequests
-			w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(refusal.RetryAfter().Seconds()))))
+			endpoint.SetRetryAfter(w, refusal.RetryAfter())
 		}
 		p.files.Refusal(w, "gone.html", status)
 		return

@@ -106,8 +106,8 @@ func shortName(name string) string {
 // stream sends the live state of the range: first `picture`, then `change` after every change, and `beat` in
 // between. It ends when the range no longer runs here, and with a reload of the configuration.
 func (b *screen) stream(w http.ResponseWriter, r *http.Request) {
-	board := r.Context().Value(boardKey{}).(rangeBoard)
-	slots := b.streams.Of(board.id)
+	rangeID := screens.KeyOf(r.Context()).Range
+	slots := b.streams.Of(rangeID)
 	if !slots.TryAcquire() {
 		b.fail(w, r, screens.Overloaded("wall boards of this range are open"))
 		return
@@ -115,16 +115,16 @@ func (b *screen) stream(w http.ResponseWriter, r *http.Request) {
 	defer slots.Release()
 	b.Streams.Inc()
 	defer b.Streams.Dec()
-	running, err := b.Range(board.id)
+	running, err := b.Range(rangeID)
 	if err != nil {
 		b.fail(w, r, err)
 		return
 	}
-	f := &follower{r: running, names: board.Names, version: b.version, frames: b.frames[board.id]}
+	f := &follower{r: running, names: b.Boards[rangeID].Names, version: b.version, frames: b.frames[rangeID]}
 	screens.Feed{
 		Next: f.next,
 		Beat: func() (time.Time, bool) {
-			current, err := b.Range(board.id)
+			current, err := b.Range(rangeID)
 			return running.Now().Wall, err == nil && current == running
 		},
 		Ended: running.Ended(), Closing: b.Closing,

@@ -176,46 +176,20 @@ func (f *fixture) opened() *fixture {
 	return f
 }
 
-func TestTheKeyIsExchangedForACookie(t *testing.T) {
+// How keys are checked, package screens tests. Here: the pages that it serves, and the one stream.
+func TestTheKeyOpensTheBoardsOfItsRange(t *testing.T) {
 	f := newFixture(t)
-	response := f.get("https://range.example/board/" + north + "?key=" + northKey)
-	require.Equal(t, http.StatusSeeOther, response.Code)
-	require.Equal(t, "/board/"+north, response.Header().Get("Location"))
-	require.Equal(t, "/board/"+north, f.cookie.Path)
-	require.True(t, f.cookie.HttpOnly)
-	require.True(t, f.cookie.Secure)
-	require.Equal(t, http.SameSiteStrictMode, f.cookie.SameSite)
-	require.NotContains(t, f.cookie.Value, northKey)
-
+	refused := f.get("/board/" + north + "?key=" + southKey)
+	require.Equal(t, http.StatusUnauthorized, refused.Code)
+	require.Contains(t, refused.Body.String(), "not the address")
+	require.NotContains(t, refused.Body.String(), "main.js")
+	require.Equal(t, http.StatusUnauthorized, f.get("/board/"+north+"/stream").Code)
+	f.opened()
 	page := f.get("/board/" + north)
 	require.Equal(t, http.StatusOK, page.Code)
 	require.Contains(t, page.Body.String(), "/board/assets/main.js")
 	require.Equal(t, http.StatusUnauthorized, f.get("/board/"+south).Code, "another range's board")
 	require.Equal(t, http.StatusUnauthorized, f.get("/board/"+south+"/stream").Code)
-}
-
-func TestWithoutTheKeyThereIsNoBoard(t *testing.T) {
-	f := newFixture(t)
-	for _, path := range []string{"/board/" + north, "/board/" + north + "?key=", "/board/" + north + "?key=" + southKey, "/board/" + lane1, "/board/" + lane1 + "?key="} {
-		response := f.get(path)
-		require.Equal(t, http.StatusUnauthorized, response.Code, path)
-		require.Contains(t, response.Body.String(), "not the address")
-		require.NotContains(t, response.Body.String(), "main.js")
-	}
-	require.Nil(t, f.cookie)
-	require.Equal(t, http.StatusUnauthorized, f.get("/board/"+north+"/stream").Code)
-}
-
-func TestFiveWrongKeysAMinuteOfAnAddress(t *testing.T) {
-	f := newFixture(t)
-	for range screens.MaxWrongKeys {
-		require.Equal(t, http.StatusUnauthorized, f.get("/board/"+north+"?key=wrong").Code)
-	}
-	f.reload()
-	response := f.get("/board/" + north + "?key=wrong")
-	require.Equal(t, http.StatusTooManyRequests, response.Code, "after a reload too")
-	require.Equal(t, "12", response.Header().Get("Retry-After"))
-	require.Equal(t, http.StatusSeeOther, f.get("/board/"+north+"?key="+northKey).Code, "the right one opens the board")
 }
 
 // A page of an older release knows by the version that it has to load itself again.
