@@ -225,6 +225,37 @@ func TestAnOperatorUnlocksAName(t *testing.T) {
 	})
 }
 
+// What an operator unlocks is a name: the wrong PINs of a network count on.
+func TestUnlockingANameLeavesTheLimitOfTheNetwork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newFixture(t).browser()
+		for range maxWrongPINs {
+			require.Equal(t, http.StatusUnauthorized, b.signIn(north, "sam", "0000").Code)
+		}
+		waited, found := b.attempts.Unlock(north, "sam")
+		require.True(t, waited && found)
+		require.Equal(t, http.StatusTooManyRequests, b.signIn(north, "sam", "1234").Code)
+		b.from = "192.0.2.2:1234"
+		require.Equal(t, http.StatusNoContent, b.signIn(north, "sam", "1234").Code)
+	})
+}
+
+func TestARestartForgetsWrongPINs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t)
+		own, other := f.signedIn(), f.browser()
+		for range freeAttempts {
+			require.Equal(t, http.StatusUnauthorized, own.signIn(north, "sam", "0000").Code)
+			require.Equal(t, http.StatusUnauthorized, other.signIn(north, "sam", "0000").Code)
+		}
+		require.Equal(t, http.StatusTooManyRequests, own.signIn(north, "sam", "1234").Code)
+		require.Equal(t, http.StatusTooManyRequests, other.signIn(north, "sam", "1234").Code)
+		f.restart(northStaff(hashes))
+		require.Equal(t, http.StatusNoContent, own.signIn(north, "sam", "1234").Code)
+		require.Equal(t, http.StatusNoContent, other.signIn(north, "sam", "1234").Code)
+	})
+}
+
 // A known device shares nothing with others at its address: neither the limit of the network, nor that of the
 // name, nor the queue for comparisons.
 func TestAKnownDeviceBehindASharedAddress(t *testing.T) {
@@ -278,6 +309,34 @@ func TestTheQueueForComparisonsIsBounded(t *testing.T) {
 		_, ok := l.byName.reserve(member{north, "7"}, false)
 		require.True(t, ok)
 	}
+}
+
+// Of a range's devices four wait at most: those of one range that all sign in at once keep out none of another.
+func TestTheDevicesOfARangeHavePlacesOfTheirOwn(t *testing.T) {
+	inNorth, inSouth := member{north, "sam"}, member{south, "sam"}
+	l := newSignInLimiter(map[member]Member{
+		inNorth: {PINHash: hashes["sam"]}, inSouth: {PINHash: hashes["sam"]},
+	}, NewAttempts(prometheus.NewRegistry()))
+	l.deviceComparisons <- struct{}{} // it takes very long
+	ctx, cancel := context.WithCancel(t.Context())
+	var waiting, other sync.WaitGroup
+	for i := range maxDeviceWaiting {
+		waiting.Go(func() {
+			require.ErrorIs(t, l.check(ctx, userBrowser{inNorth, device{1, byte(i)}}, "1234", netip.Prefix{}), context.Canceled)
+		})
+	}
+	require.Eventually(t, func() bool { return len(l.deviceWaiting[north]) == maxDeviceWaiting }, 10*time.Second, time.Millisecond)
+	err := l.check(ctx, userBrowser{inNorth, device{2}}, "1234", netip.Prefix{})
+	require.ErrorContains(t, err, "too many sign-ins of this range wait")
+	other.Go(func() {
+		require.NoError(t, l.check(t.Context(), userBrowser{inSouth, device{3}}, "1234", netip.Prefix{}))
+	})
+	require.Eventually(t, func() bool { return len(l.deviceWaiting[south]) == 1 }, 10*time.Second, time.Millisecond)
+	cancel()
+	waiting.Wait()
+	<-l.deviceComparisons
+	other.Wait()
+	require.NoError(t, l.check(t.Context(), userBrowser{inNorth, device{2}}, "1234", netip.Prefix{}), "the places are free again")
 }
 
 // handlerAuth is an authenticator with the secret of the running gateway.
