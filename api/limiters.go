@@ -26,20 +26,20 @@ type Limiters struct {
 func NewLimiters() *Limiters {
 	return &Limiters{
 		requests:     map[uuid.UUID]*rate.Limiter{},
-		tokens:       screens.NewAttemptLimiter[netip.Prefix](0),
-		operators:    screens.NewAttemptLimiter[netip.Prefix](0),
-		screenKeys:   screens.NewAttemptLimiter[netip.Prefix](screens.MaxWrongKeys),
-		shooterPages: screens.NewAttemptLimiter[netip.Prefix](shooterpage.MaxWrongAddresses),
+		tokens:       screens.NewAttemptLimiter[netip.Prefix](nil),
+		operators:    screens.NewAttemptLimiter[netip.Prefix](nil),
+		screenKeys:   screens.NewAttemptLimiter[netip.Prefix](screens.PerMinute(screens.MaxWrongKeys)),
+		shooterPages: screens.NewAttemptLimiter[netip.Prefix](screens.PerMinute(shooterpage.MaxWrongAddresses)),
 	}
 }
 
 // setFailures sets how many wrong credentials of each kind a client's network may send a minute; 0 is no
 // limit. PINs and the keys of screens have limits of their own besides, as people choose them.
 func (l *Limiters) setFailures(perMinute int) {
-	l.tokens.SetPerMinute(perMinute)
-	l.operators.SetPerMinute(perMinute)
-	l.screenKeys.SetPerMinute(screens.AtMost(screens.MaxWrongKeys, perMinute))
-	l.shooterPages.SetPerMinute(screens.AtMost(shooterpage.MaxWrongAddresses, perMinute))
+	l.tokens.SetRule(screens.PerMinute(perMinute))
+	l.operators.SetRule(screens.PerMinute(perMinute))
+	l.screenKeys.SetRule(screens.PerMinute(screens.AtMost(screens.MaxWrongKeys, perMinute)))
+	l.shooterPages.SetRule(screens.PerMinute(screens.AtMost(shooterpage.MaxWrongAddresses, perMinute)))
 }
 
 // ofRanges returns the limiters of the ranges' requests, and forgets those of other ranges.

@@ -14,27 +14,43 @@ import (
 	"rangegate/api/screens"
 )
 
-// Attempts has what is known of the attempts to sign in: the metric, the wrong PINs by name, and those of the
-// last day by range. It outlives a reload of the configuration. Its methods are safe for concurrent use.
+// Attempts has what is known of the attempts to sign in: the metric, the limits of wrong PINs, the PINs that are being
+// compared, and how many were refused by range. It outlives a reload of the configuration. Its methods are safe for
+// concurrent use.
 type Attempts struct {
-	signIns  *prometheus.CounterVec
-	names    *backoff[member]
+	signIns *prometheus.CounterVec
+	queue   *pinQueue
+
+	// Wrong PINs: by name in all browsers but users' devices, by the network of such a browser, and by device.
+	names    *screens.AttemptLimiter[userBrowser]
 	networks *screens.AttemptLimiter[netip.Prefix]
-	devices  *backoff[userBrowser]
-	recorded *screens.AttemptLimiter[member]
-	// ceasefires are those that are begun by users' devices before a sign-in.
+	devices  *screens.AttemptLimiter[userBrowser]
+	// recorded are acts of signing in and out, ceasefires those that are begun by users' devices before a sign-in.
+	recorded   *screens.AttemptLimiter[member]
 	ceasefires *screens.AttemptLimiter[userBrowser]
 
 	mu      sync.Mutex
-	staff   map[uuid.UUID]RangeStaff      // by configured range
+	ranges  map[uuid.UUID]RangeStaff      // the configured ones
 	refused map[uuid.UUID]*refusedSignIns // of configured ranges
 }
 
-// maxCeasefires is the number of ceasefires a minute that a user's device begins before a sign-in.
-const maxCeasefires = 5
-
-// maxRecorded is the number of sign-ins and sign-outs of a user that are recorded a minute.
-const maxRecorded = 30
+const (
+	// maxWrongPINs is the number of wrong PINs a minute for a client's network.
+	maxWrongPINs = 5
+	// freeAttempts is the number of wrong PINs for a name, or on a device, before each has to wait for twice as long as
+	// the one before.
+	freeAttempts = 5
+	firstWait    = 30 * time.Second
+	maxWait      = time.Hour
+	// maxDeviceWait is that of a user's device, in which a right PIN was given before: whoever fumbles at the
+	// counter's tablet does not keep its user from it for long.
+	maxDeviceWait = 5 * time.Minute
+	forgetAfter   = 24 * time.Hour // without a wrong PIN
+	// maxCeasefires is the number of ceasefires a minute that a user's device begins before a sign-in.
+	maxCeasefires = 5
+	// maxRecorded is the number of sign-ins and sign-outs of a user that are recorded a minute.
+	maxRecorded = 30
+)
 
 // The results of an attempt, as the metric's label names them.
 const (
@@ -52,14 +68,17 @@ func NewAttempts(registry prometheus.Registerer) *Attempts {
 			Help: "Attempts to sign in at the control screen by result: ok, wrong (name or PIN), limited (refused for the wrong ones " +
 				"before, 429), failed (too many at a time, or the browser has gone). Many wrong and limited ones: somebody guesses PINs.",
 		}, []string{"result"}),
-		names:    newBackoff[member](maxWait),
-		networks: screens.NewAttemptLimiter[netip.Prefix](maxWrongPINs),
-		devices:  newBackoff[userBrowser](maxDeviceWait),
-		recorded: screens.NewAttemptLimiter[member](maxRecorded),
-		refused:  map[uuid.UUID]*refusedSignIns{},
-
-		ceasefires: screens.NewAttemptLimiter[userBrowser](maxCeasefires),
+		queue:    newPINQueue(),
+		names:    screens.NewAttemptLimiter[userBrowser](screens.Backoff(freeAttempts, firstWait, maxWait, forgetAfter)),
+		networks: screens.NewAttemptLimiter[netip.Prefix](screens.PerMinute(maxWrongPINs)),
+		devices: screens.NewAttemptLimiter[userBrowser](
+			screens.Backoff(freeAttempts, firstWait, maxDeviceWait, forgetAfter),
+		),
+		recorded:   screens.NewAttemptLimiter[member](screens.PerMinute(maxRecorded)),
+		ceasefires: screens.NewAttemptLimiter[userBrowser](screens.PerMinute(maxCeasefires)),
+		refused:    map[uuid.UUID]*refusedSignIns{},
 	}
+	a.names.Keep = func(b userBrowser) bool { return a.isStaff(b.member) } // of other names there may be any number
 	registry.MustRegister(a.signIns)
 	// So that increase() sees the first one.
 	for _, result := range []string{signedIn, wrongPIN, limitedPIN, failedPIN} {
@@ -71,7 +90,7 @@ func NewAttempts(registry prometheus.Registerer) *Attempts {
 // SetFailures sets how many wrong credentials a minute a client's network may send. PINs are short: of them
 // it is never more than maxWrongPINs. 0 is no other limit.
 func (a *Attempts) SetFailures(perMinute int) {
-	a.networks.SetPerMinute(screens.AtMost(maxWrongPINs, perMinute))
+	a.networks.SetRule(screens.PerMinute(screens.AtMost(maxWrongPINs, perMinute)))
 }
 
 // configure sets the ranges whose refused sign-ins are counted, and whose staff may be unlocked.
@@ -79,26 +98,31 @@ func (a *Attempts) configure(ranges map[uuid.UUID]RangeStaff) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	before := a.refused
-	a.staff = ranges
+	a.ranges = ranges
 	a.refused = make(map[uuid.UUID]*refusedSignIns, len(ranges))
 	for id := range ranges {
 		a.refused[id] = cmp.Or(before[id], &refusedSignIns{})
 	}
 }
 
+// isStaff is true for the name of one of a range's staff.
+func (a *Attempts) isStaff(m member) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	_, found := a.ranges[m.rangeID].Members[m.name]
+	return found
+}
+
 // Unlock forgets the wrong PINs of one of the staff, in every browser: the next right one signs in, unless the network
 // that it comes from has sent five wrong ones in the last minute. waited is true if a new browser, or one of the user's
 // devices, had to wait. found is false for a name that the range's staff do not have.
 func (a *Attempts) Unlock(rangeID uuid.UUID, name string) (waited, found bool) {
-	a.mu.Lock()
-	_, found = a.staff[rangeID].Members[name]
-	a.mu.Unlock()
-	if !found {
+	m := member{rangeID, name}
+	if !a.isStaff(m) {
 		return false, false
 	}
-	m := member{rangeID, name}
-	inNew := a.names.forget(func(of member) bool { return of == m })
-	onDevices := a.devices.forget(func(of userBrowser) bool { return of.member == m })
+	isTheirs := func(b userBrowser) bool { return b.member == m }
+	inNew, onDevices := a.names.Forget(isTheirs), a.devices.Forget(isTheirs)
 	return inNew || onDevices, true
 }
 
@@ -170,123 +194,6 @@ func (r *refusedSignIns) lately(now time.Time) (count int) {
 		count += n
 	}
 	return count
-}
-
-// backoff limits wrong PINs by key, a name or a device: after the first freeAttempts, each has to wait for
-// twice as long as the one before. Names that nobody has are limited alike. Only the names of staff are kept
-// for certain: of other names and of devices, of which there may be any number, the oldest are dropped.
-type backoff[K comparable] struct {
-	longest time.Duration // that anybody waits
-
-	mu                    sync.Mutex
-	staff, recent, former map[K]*wrongAttempts
-}
-
-type wrongAttempts struct {
-	count int
-	last  time.Time
-}
-
-const (
-	freeAttempts = 5
-	firstWait    = 30 * time.Second
-	maxWait      = time.Hour
-	// maxDeviceWait is that of a user's device, in which a right PIN was given before: whoever fumbles at the
-	// counter's tablet does not keep its user from it for long.
-	maxDeviceWait = 5 * time.Minute
-	forgetAfter   = 24 * time.Hour // without a wrong PIN
-	// maxDroppable is the maximum number of keys in recent, and in former.
-	maxDroppable = 5000
-)
-
-func newBackoff[K comparable](longest time.Duration) *backoff[K] {
-	return &backoff[K]{longest: longest, staff: map[K]*wrongAttempts{}, recent: map[K]*wrongAttempts{}}
-}
-
-// left is the time until the next attempt.
-func (b *backoff[K]) left(w *wrongAttempts, now time.Time) time.Duration {
-	if w.count < freeAttempts {
-		return 0
-	}
-	doubled := min(w.count-freeAttempts, 16) // far beyond maxWait
-	return max(0, min(firstWait<<doubled, b.longest)-now.Sub(w.last))
-}
-
-// reserve counts an attempt as wrong, before it is known whether it is. If it is too early, it returns the
-// time until the next. isStaff is true for the name of one of the staff.
-func (b *backoff[K]) reserve(key K, isStaff bool) (wait time.Duration, ok bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	w, now := b.attemptsOf(key, isStaff), time.Now()
-	if now.Sub(w.last) > forgetAfter {
-		w.count = 0
-	}
-	if left := b.left(w, now); left > 0 {
-		return left, false
-	}
-	w.count, w.last = w.count+1, now
-	return 0, true
-}
-
-// refund takes back an attempt that was not compared.
-func (b *backoff[K]) refund(key K) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, keys := range b.all() {
-		if w := keys[key]; w != nil {
-			w.count = max(0, w.count-1)
-			return
-		}
-	}
-}
-
-// forget forgets the wrong attempts of whoever matches. waited is true if somebody had to wait.
-func (b *backoff[K]) forget(matches func(K) bool) (waited bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	now := time.Now()
-	for _, keys := range b.all() {
-		for key, w := range keys {
-			if matches(key) {
-				waited = waited || b.left(w, now) > 0
-				delete(keys, key)
-			}
-		}
-	}
-	return waited
-}
-
-// succeeded forgets the wrong attempts of a key with a right one.
-func (b *backoff[K]) succeeded(key K) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, keys := range b.all() {
-		delete(keys, key)
-	}
-}
-
-// all returns the keys with wrong attempts, in all of their maps. The caller holds mu.
-func (b *backoff[K]) all() []map[K]*wrongAttempts {
-	return []map[K]*wrongAttempts{b.staff, b.recent, b.former}
-}
-
-// attemptsOf returns the attempts of a key. The caller holds mu.
-func (b *backoff[K]) attemptsOf(key K, isStaff bool) *wrongAttempts {
-	if isStaff {
-		if b.staff[key] == nil {
-			b.staff[key] = &wrongAttempts{}
-		}
-		return b.staff[key]
-	}
-	if w := b.recent[key]; w != nil {
-		return w
-	}
-	w := cmp.Or(b.former[key], &wrongAttempts{})
-	if len(b.recent) >= maxDroppable {
-		b.recent, b.former = map[K]*wrongAttempts{}, b.recent
-	}
-	b.recent[key] = w
-	return w
 }
 
 func compareMembers(a, b member) int {

@@ -34,30 +34,7 @@ const (
 	// second of work. maxDeviceWaiting is that of a range's known devices.
 	maxWaiting       = 32
 	maxDeviceWaiting = 4
-	// maxWrongPINs is the number of wrong PINs a minute for a client's network.
-	maxWrongPINs = 5
 )
-
-// signInLimiter checks PINs and limits wrong ones. A browser in which the user has not signed in before is
-// limited together with all others: by its network, by the name, and by the queue for comparisons. A device
-// of the user shares none of that.
-type signInLimiter struct {
-	staff     map[member]Member
-	dummies   map[uuid.UUID][]string // of each range, and with uuid.Nil of all: see dummyHash
-	seed      maphash.Seed           // chooses among them
-	byNetwork *screens.AttemptLimiter[netip.Prefix]
-	byName    *backoff[member]
-	byDevice  *backoff[userBrowser]
-
-	waiting     screens.Slots
-	comparisons chan struct{}
-
-	deviceWaiting     map[uuid.UUID]screens.Slots
-	deviceComparisons chan struct{}
-
-	mu        sync.Mutex
-	comparing map[userBrowser]bool // known devices whose PIN is being compared, or waits for that
-}
 
 // userBrowser is what a user signs in from: one of the user's devices, or any other browser.
 type userBrowser struct {
@@ -65,19 +42,96 @@ type userBrowser struct {
 	device // zero: any other
 }
 
-func newSignInLimiter(staff map[member]Member, attempts *Attempts) *signInLimiter {
-	l := &signInLimiter{
-		staff: staff, dummies: map[uuid.UUID][]string{}, seed: maphash.MakeSeed(),
-		byNetwork: attempts.networks, byName: attempts.names, byDevice: attempts.devices,
-		waiting: make(screens.Slots, maxWaiting), comparisons: make(chan struct{}, maxComparisons),
-		deviceWaiting: map[uuid.UUID]screens.Slots{}, deviceComparisons: make(chan struct{}, maxDeviceComparisons),
-		comparing: map[userBrowser]bool{},
+// isDevice is true for a browser in which the user has signed in before.
+func (b userBrowser) isDevice() bool { return b.device != device{} }
+
+// pinQueue is where sign-ins wait until their PIN is compared. Users' devices have places and a slot of their own.
+type pinQueue struct {
+	slots, deviceSlots screens.Slots
+
+	mu    sync.Mutex
+	taken map[place]int // by sign-ins that wait, or whose PIN is being compared
+}
+
+// place is what places in the queue are counted by: a device, the devices of a range, or, zero, all other browsers.
+type place struct {
+	device  userBrowser
+	rangeID uuid.UUID
+}
+
+func newPINQueue() *pinQueue {
+	return &pinQueue{
+		slots: make(screens.Slots, maxComparisons), deviceSlots: make(screens.Slots, maxDeviceComparisons),
+		taken: map[place]int{},
 	}
+}
+
+// enter takes a place, or refuses the sign-in. leave frees the place.
+func (q *pinQueue) enter(b userBrowser) (leave func(), err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	own, ofRange, others := place{device: b}, place{rangeID: b.rangeID}, place{}
+	switch {
+	case !b.isDevice() && q.taken[others] == maxWaiting:
+		return nil, screens.Overloaded("sign-ins wait")
+	case !b.isDevice():
+		return q.take(others), nil
+	case q.taken[own] == 1:
+		return nil, screens.TooManyAttempts(time.Second)
+	case q.taken[ofRange] == maxDeviceWaiting:
+		return nil, screens.Overloaded("sign-ins of this range wait")
+	}
+	return q.take(own, ofRange), nil
+}
+
+// take takes one of each of those places. The caller holds the lock.
+func (q *pinQueue) take(places ...place) (leave func()) {
+	for _, p := range places {
+		q.taken[p]++
+	}
+	return func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		for _, p := range places {
+			if q.taken[p]--; q.taken[p] == 0 {
+				delete(q.taken, p)
+			}
+		}
+	}
+}
+
+// compare is true if the hash is of the PIN. It blocks while other PINs are compared, until ctx ends.
+func (q *pinQueue) compare(ctx context.Context, b userBrowser, pin, hash string) (bool, error) {
+	slots := q.slots
+	if b.isDevice() {
+		slots = q.deviceSlots
+	}
+	select {
+	case slots <- struct{}{}:
+		defer slots.Release()
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+	match, err := argon2id.ComparePasswordAndHash(pin, hash)
+	return match && err == nil, nil
+}
+
+// signInLimiter checks the PINs of the configured staff and limits wrong ones. A browser in which the user has not
+// signed in before is limited together with all others: by its network, by the name, and by their places in the
+// queue. A device of the user shares none of that.
+type signInLimiter struct {
+	*Attempts
+	staff   map[member]Member
+	dummies map[uuid.UUID][]string // of each range, and with uuid.Nil of all: see dummyHash
+	seed    maphash.Seed           // chooses among them
+}
+
+func newSignInLimiter(staff map[member]Member, attempts *Attempts) *signInLimiter {
+	l := &signInLimiter{Attempts: attempts, staff: staff, dummies: map[uuid.UUID][]string{}, seed: maphash.MakeSeed()}
 	for _, m := range slices.SortedFunc(maps.Keys(staff), compareMembers) {
 		dummy := dummyOf(staff[m].PINHash)
 		l.dummies[m.rangeID] = append(l.dummies[m.rangeID], dummy)
 		l.dummies[uuid.Nil] = append(l.dummies[uuid.Nil], dummy)
-		l.deviceWaiting[m.rangeID] = make(screens.Slots, maxDeviceWaiting)
 	}
 	return l
 }
@@ -89,90 +143,39 @@ var errWrong = endpoint.Refuse("unauthorized", "the range, the name or the PIN i
 // after the same time: errWrong. Beyond the limit the PIN is not compared, so that a right one reveals
 // nothing either. check blocks while other PINs are compared, until ctx ends.
 func (l *signInLimiter) check(ctx context.Context, b userBrowser, pin string, from netip.Prefix) error {
-	if b.device != (device{}) {
-		return l.checkDevice(ctx, b, pin)
+	leave, err := l.queue.enter(b)
+	if err != nil {
+		return err
 	}
-	if !l.waiting.TryAcquire() {
-		return screens.Overloaded("sign-ins wait")
+	defer leave()
+	wrong := l.devices
+	if !b.isDevice() {
+		wrong = l.names
+		if wait, ok := l.networks.Reserve(from); !ok {
+			return screens.TooManyAttempts(wait)
+		}
 	}
-	defer l.waiting.Release()
+	if wait, ok := wrong.Reserve(b); !ok {
+		return screens.TooManyAttempts(wait)
+	}
 	configured, isStaff := l.staff[b.member]
-	if wait, ok := l.byNetwork.Reserve(from); !ok {
-		return screens.TooManyAttempts(wait)
-	}
-	if wait, ok := l.byName.reserve(b.member, isStaff); !ok {
-		return screens.TooManyAttempts(wait)
-	}
 	hash := configured.PINHash
 	if !isStaff {
 		hash = l.dummyHash(b.member)
 	}
-	match, err := compare(ctx, l.comparisons, pin, hash)
-	if err != nil {
-		l.byName.refund(b.member)
-		return err
-	}
-	if !match || !isStaff {
-		return errWrong
-	}
-	l.byNetwork.Refund(from)
-	l.byName.succeeded(b.member)
-	return nil
-}
-
-// checkDevice is check for a device of the user.
-func (l *signInLimiter) checkDevice(ctx context.Context, b userBrowser, pin string) error {
-	if !l.beginComparing(b) {
-		return screens.TooManyAttempts(time.Second)
-	}
-	defer l.endComparing(b)
-	waiting := l.deviceWaiting[b.rangeID]
-	if !waiting.TryAcquire() {
-		return screens.Overloaded("sign-ins of this range wait")
-	}
-	defer waiting.Release()
-	if wait, ok := l.byDevice.reserve(b, false); !ok {
-		return screens.TooManyAttempts(wait)
-	}
-	match, err := compare(ctx, l.deviceComparisons, pin, l.staff[b.member].PINHash)
+	match, err := l.queue.compare(ctx, b, pin, hash)
 	switch {
-	case err != nil:
-		l.byDevice.refund(b)
+	case err != nil: // not compared: it counts for the network alone, which could fill the queue for nothing
+		wrong.Refund(b)
 		return err
-	case !match:
+	case !match || !isStaff:
 		return errWrong
 	}
-	l.byDevice.succeeded(b)
+	if !b.isDevice() {
+		l.networks.Refund(from)
+	}
+	wrong.Forget(func(of userBrowser) bool { return of == b })
 	return nil
-}
-
-// beginComparing is false while another PIN from the device is compared: one device has one slot.
-func (l *signInLimiter) beginComparing(b userBrowser) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.comparing[b] {
-		return false
-	}
-	l.comparing[b] = true
-	return true
-}
-
-func (l *signInLimiter) endComparing(b userBrowser) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.comparing, b)
-}
-
-// compare is true if the hash is of the PIN. It blocks while other PINs are compared, until ctx ends.
-func compare(ctx context.Context, slots chan struct{}, pin, hash string) (bool, error) {
-	select {
-	case slots <- struct{}{}:
-		defer func() { <-slots }()
-	case <-ctx.Done():
-		return false, ctx.Err()
-	}
-	match, err := argon2id.ComparePasswordAndHash(pin, hash)
-	return match && err == nil, nil
 }
 
 // dummyHash returns what the PIN of an unknown name is compared with, so that the refusal takes as long as

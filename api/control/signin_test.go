@@ -152,21 +152,26 @@ func TestARightPINEndsTheWaitForTheName(t *testing.T) {
 	})
 }
 
-// However many names are invented, those of staff stay limited and memory is bounded.
+// However many names are invented, those of staff stay limited, also those that a reload adds.
 func TestInventedNamesPushNoneOfTheStaffOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b, sam := newBackoff[member](maxWait), member{north, "sam"}
+		f := newFixture(t)
+		members := northStaff(hashes)
+		members[north].Members["lou"] = Member{PINHash: hashes["sam"]}
+		names := f.attempts.names
+		reserve := func(name string) bool {
+			_, ok := names.Reserve(userBrowser{member: member{north, name}})
+			return ok
+		}
 		for range freeAttempts {
-			_, ok := b.reserve(sam, true)
-			require.True(t, ok)
+			require.True(t, reserve("sam") && reserve("lou"))
 		}
-		for i := range 3 * maxDroppable {
-			_, ok := b.reserve(member{north, strconv.Itoa(i)}, false)
-			require.True(t, ok)
+		f.reload(members)
+		require.False(t, reserve("lou"), "a reload forgets nothing")
+		for i := range 20_000 {
+			require.True(t, reserve(strconv.Itoa(i)))
 		}
-		_, ok := b.reserve(sam, true)
-		require.False(t, ok)
-		require.LessOrEqual(t, len(b.recent)+len(b.former), 2*maxDroppable)
+		require.False(t, reserve("sam") || reserve("lou"))
 	})
 }
 
@@ -276,7 +281,7 @@ func TestTheQueueForComparisonsIsBounded(t *testing.T) {
 	own := f.signedIn()
 	l := newSignInLimiter(map[member]Member{{north, "sam"}: {PINHash: hashes["sam"]}}, NewAttempts(prometheus.NewRegistry()))
 	for range maxComparisons {
-		l.comparisons <- struct{}{} // they take very long
+		l.queue.slots <- struct{}{} // they take very long
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var waiting sync.WaitGroup
@@ -286,29 +291,36 @@ func TestTheQueueForComparisonsIsBounded(t *testing.T) {
 			require.ErrorIs(t, l.check(ctx, userBrowser{member: member{north, strconv.Itoa(i)}}, "0000", from), context.Canceled)
 		})
 	}
-	require.Eventually(t, func() bool { return len(l.waiting) == maxWaiting }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return l.queue.count(place{}) == maxWaiting }, 10*time.Second, time.Millisecond)
 	err := l.check(ctx, userBrowser{member: member{north, "sam"}}, "1234", netip.Prefix{})
 	require.ErrorContains(t, err, "too many sign-ins wait")
 	device := f.handlerAuth(t).parseDevice(own.device.Value, member{north, "sam"})
 	require.NotZero(t, device)
 	require.NoError(t, l.check(ctx, userBrowser{member{north, "sam"}, device}, "1234", netip.Prefix{}), "a device of the user")
 
-	l.deviceComparisons <- struct{}{}
+	l.queue.deviceSlots <- struct{}{}
 	var one sync.WaitGroup
 	one.Go(func() {
 		require.ErrorIs(t, l.check(ctx, userBrowser{member{north, "sam"}, device}, "1234", netip.Prefix{}), context.Canceled)
 	})
-	require.Eventually(t, func() bool { return len(l.deviceWaiting[north]) == 1 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return l.queue.count(place{rangeID: north}) == 1 }, 10*time.Second, time.Millisecond)
 	err = l.check(ctx, userBrowser{member{north, "sam"}, device}, "1234", netip.Prefix{})
 	require.ErrorContains(t, err, "wait a moment", "one device compares one PIN at a time")
 	cancel()
 	waiting.Wait()
 	one.Wait()
-	require.Empty(t, l.waiting)
+	require.Empty(t, l.queue.taken)
 	for range freeAttempts { // what was not compared does not count
-		_, ok := l.byName.reserve(member{north, "7"}, false)
+		_, ok := l.names.Reserve(userBrowser{member: member{north, "7"}})
 		require.True(t, ok)
 	}
+}
+
+// count returns how many of such places are taken.
+func (q *pinQueue) count(p place) int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.taken[p]
 }
 
 // Of a range's devices four wait at most: those of one range that all sign in at once keep out none of another.
@@ -317,7 +329,7 @@ func TestTheDevicesOfARangeHavePlacesOfTheirOwn(t *testing.T) {
 	l := newSignInLimiter(map[member]Member{
 		inNorth: {PINHash: hashes["sam"]}, inSouth: {PINHash: hashes["sam"]},
 	}, NewAttempts(prometheus.NewRegistry()))
-	l.deviceComparisons <- struct{}{} // it takes very long
+	l.queue.deviceSlots <- struct{}{} // it takes very long
 	ctx, cancel := context.WithCancel(t.Context())
 	var waiting, other sync.WaitGroup
 	for i := range maxDeviceWaiting {
@@ -325,16 +337,16 @@ func TestTheDevicesOfARangeHavePlacesOfTheirOwn(t *testing.T) {
 			require.ErrorIs(t, l.check(ctx, userBrowser{inNorth, device{1, byte(i)}}, "1234", netip.Prefix{}), context.Canceled)
 		})
 	}
-	require.Eventually(t, func() bool { return len(l.deviceWaiting[north]) == maxDeviceWaiting }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return l.queue.count(place{rangeID: north}) == maxDeviceWaiting }, 10*time.Second, time.Millisecond)
 	err := l.check(ctx, userBrowser{inNorth, device{2}}, "1234", netip.Prefix{})
 	require.ErrorContains(t, err, "too many sign-ins of this range wait")
 	other.Go(func() {
 		require.NoError(t, l.check(t.Context(), userBrowser{inSouth, device{3}}, "1234", netip.Prefix{}))
 	})
-	require.Eventually(t, func() bool { return len(l.deviceWaiting[south]) == 1 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return l.queue.count(place{rangeID: south}) == 1 }, 10*time.Second, time.Millisecond)
 	cancel()
 	waiting.Wait()
-	<-l.deviceComparisons
+	<-l.queue.deviceSlots
 	other.Wait()
 	require.NoError(t, l.check(t.Context(), userBrowser{inNorth, device{2}}, "1234", netip.Prefix{}), "the places are free again")
 }

@@ -154,7 +154,7 @@ func (f *fixture) restart(transport http.RoundTripper, key string) {
 	}
 	router := a.Router()
 	Mount(router, a, Settings{
-		WrongKeys: screens.NewAttemptLimiter[netip.Prefix](screens.MaxWrongKeys),
+		WrongKeys: screens.NewAttemptLimiter[netip.Prefix](screens.PerMinute(screens.MaxWrongKeys)),
 		Lanes:     map[uuid.UUID]Lane{uuid.MustParse(lane1): {theRange, key}, uuid.MustParse(lane2): {theRange, key2}},
 		Range: func(uuid.UUID) (Range, error) {
 			if f.starting {

@@ -47,7 +47,7 @@ func newKeyed(t *testing.T) *keyed {
 			key, found = k.keys[id]
 			return uuid.MustParse(rangeOfTheKeys), key, found
 		},
-		WrongKeys: NewAttemptLimiter[netip.Prefix](MaxWrongKeys),
+		WrongKeys: NewAttemptLimiter[netip.Prefix](PerMinute(MaxWrongKeys)),
 		Fail: func(w http.ResponseWriter, _ *http.Request, err error) {
 			w.WriteHeader(http.StatusTeapot)
 			_, _ = w.Write([]byte(err.Error()))

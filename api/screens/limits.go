@@ -1,7 +1,9 @@
 package screens
 
 import (
+	"cmp"
 	"context"
+	"math"
 	"sync"
 	"time"
 
@@ -10,86 +12,130 @@ import (
 	"rangegate/api/endpoint"
 )
 
-// AttemptLimiter limits wrong attempts by key, such as a client's network: perMinute at once, and perMinute a
-// minute after that; 0 is no limit. Of the keys, which a client may invent, the least recently used are
-// dropped, so that memory is bounded. Its methods are safe for concurrent use.
+// AttemptLimiter limits attempts by key, such as a client's network or a name. A client may invent keys: the least
+// recently used ones are dropped, so that memory is bounded. Its methods are safe for concurrent use.
 type AttemptLimiter[K comparable] struct {
-	perMinute int
+	// Keep is true for a key that is never dropped. It may be nil, and is set before the first use.
+	Keep func(key K) bool
 
-	mu             sync.Mutex
-	recent, former map[K]*allowance
+	mu                   sync.Mutex
+	rule                 Rule
+	kept, recent, former map[K]*attempts
+}
+
+// attempts are those of a key.
+type attempts struct {
+	count float64 // that counted at the time of the last one
+	last  time.Time
 }
 
 // generation is the maximum number of keys in recent, and in former.
 const generation = 5000
 
-// allowance is the number of attempts that a key has left at an instant.
-type allowance struct {
-	left float64
-	at   time.Time
-}
+// Rule is what an AttemptLimiter allows. It returns how many attempts of a key still count, so long after its last
+// one, and how long the next one has to wait. A nil rule allows everything.
+type Rule func(count float64, since time.Duration) (left float64, wait time.Duration)
 
-// NewAttemptLimiter returns a limiter of perMinute wrong attempts a minute.
-func NewAttemptLimiter[K comparable](perMinute int) *AttemptLimiter[K] {
-	return &AttemptLimiter[K]{perMinute: perMinute, recent: map[K]*allowance{}}
-}
-
-// SetPerMinute changes the limit. What was used of it counts on.
-func (l *AttemptLimiter[K]) SetPerMinute(perMinute int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	used := float64(l.perMinute)
-	l.perMinute = perMinute
-	for _, keys := range []map[K]*allowance{l.recent, l.former} {
-		for _, a := range keys {
-			a.left += float64(perMinute) - used
-		}
+// PerMinute allows so many attempts at once, and as many a minute after that. 0 allows everything.
+func PerMinute(limit int) Rule {
+	if limit <= 0 {
+		return nil
+	}
+	perSecond := float64(limit) / 60
+	return func(count float64, since time.Duration) (left float64, wait time.Duration) {
+		left = max(0, count-since.Seconds()*perSecond)
+		beyond := max(0, left+1-float64(limit))
+		return left, time.Duration(beyond / perSecond * float64(time.Second))
 	}
 }
 
-// Reserve uses one attempt, before it is known whether it is wrong. If none is left, it returns the time
-// until the next.
+// Backoff allows free attempts at once. After that each waits for twice as long as the one before, from first up to
+// longest. After the time forget without an attempt none counts.
+func Backoff(free int, first, longest, forget time.Duration) Rule {
+	return func(count float64, since time.Duration) (left float64, wait time.Duration) {
+		switch beyond := count - float64(free); {
+		case since > forget:
+			return 0, 0
+		case beyond >= 0:
+			wait = time.Duration(min(float64(longest), float64(first)*math.Exp2(beyond)))
+		}
+		return count, max(0, wait-since)
+	}
+}
+
+// NewAttemptLimiter returns a limiter with that rule.
+func NewAttemptLimiter[K comparable](rule Rule) *AttemptLimiter[K] {
+	return &AttemptLimiter[K]{rule: rule, kept: map[K]*attempts{}, recent: map[K]*attempts{}}
+}
+
+// SetRule changes the rule. What counted counts on.
+func (l *AttemptLimiter[K]) SetRule(rule Rule) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.rule = rule
+}
+
+// Reserve counts an attempt before it is known whether it is wrong. If it comes too early it does not count, and
+// Reserve returns the time until the next.
 func (l *AttemptLimiter[K]) Reserve(key K) (wait time.Duration, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.perMinute <= 0 {
+	if l.rule == nil {
 		return 0, true
 	}
-	a, now := l.allowanceOf(key), time.Now()
-	perSecond := float64(l.perMinute) / 60
-	a.left = min(float64(l.perMinute), a.left+now.Sub(a.at).Seconds()*perSecond)
-	a.at = now
-	if a.left < 1 {
-		return time.Duration((1 - a.left) / perSecond * float64(time.Second)), false
+	a, now := l.attemptsOf(key), time.Now()
+	left, wait := l.rule(a.count, now.Sub(a.last))
+	if wait > 0 {
+		return wait, false
 	}
-	a.left--
+	a.count, a.last = left+1, now
 	return 0, true
 }
 
-// Refund returns the attempt of a key that was right.
+// Refund takes back an attempt that Reserve has counted.
 func (l *AttemptLimiter[K]) Refund(key K) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.perMinute <= 0 {
-		return
+	if l.rule != nil {
+		a := l.attemptsOf(key)
+		a.count = max(0, a.count-1)
 	}
-	a := l.allowanceOf(key)
-	a.left = min(float64(l.perMinute), a.left+1)
 }
 
-// allowanceOf returns the allowance of a key, which becomes a recent one. The caller holds the lock.
-func (l *AttemptLimiter[K]) allowanceOf(key K) *allowance {
-	if a := l.recent[key]; a != nil {
-		return a
+// Forget forgets the attempts of every key that matches. waited is true if the next one of any had to wait for them.
+func (l *AttemptLimiter[K]) Forget(matches func(key K) bool) (waited bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, keys := range []map[K]*attempts{l.kept, l.recent, l.former} {
+		for key, a := range keys {
+			if !matches(key) {
+				continue
+			}
+			if l.rule != nil {
+				_, wait := l.rule(a.count, time.Since(a.last))
+				waited = waited || wait > 0
+			}
+			*a = attempts{} // the same may be in another map
+		}
 	}
-	a := l.former[key]
+	return waited
+}
+
+// attemptsOf returns the attempts of a key, which is a recent one from now on, or kept. The caller holds the lock.
+func (l *AttemptLimiter[K]) attemptsOf(key K) *attempts {
+	a := cmp.Or(l.kept[key], l.recent[key], l.former[key])
 	if a == nil {
-		a = &allowance{float64(l.perMinute), time.Now()}
+		a = &attempts{}
 	}
-	if len(l.recent) >= generation {
-		l.recent, l.former = map[K]*allowance{}, l.recent
+	switch {
+	case l.Keep != nil && l.Keep(key):
+		l.kept[key] = a
+	case l.recent[key] == nil:
+		if len(l.recent) >= generation {
+			l.recent, l.former = map[K]*attempts{}, l.recent
+		}
+		l.recent[key] = a
 	}
-	l.recent[key] = a
 	return a
 }
 

@@ -10,7 +10,7 @@ import (
 
 func TestFiveWrongAttemptsAtOnceAndThenOneEveryTwelveSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := NewAttemptLimiter[string](5)
+		l := NewAttemptLimiter[string](PerMinute(5))
 		for range 5 {
 			_, ok := l.Reserve("sam")
 			require.True(t, ok)
@@ -37,7 +37,7 @@ func TestFiveWrongAttemptsAtOnceAndThenOneEveryTwelveSeconds(t *testing.T) {
 }
 
 func TestRightAttemptsAreNotCounted(t *testing.T) {
-	l := NewAttemptLimiter[string](5)
+	l := NewAttemptLimiter[string](PerMinute(5))
 	for range 100 {
 		_, ok := l.Reserve("sam")
 		require.True(t, ok)
@@ -47,7 +47,7 @@ func TestRightAttemptsAreNotCounted(t *testing.T) {
 
 // A limit that is changed forgets no attempts.
 func TestChangedLimitsForgetNoAttempts(t *testing.T) {
-	l := NewAttemptLimiter[string](5)
+	l := NewAttemptLimiter[string](PerMinute(5))
 	reserve := func(key string) bool {
 		_, ok := l.Reserve(key)
 		return ok
@@ -55,14 +55,14 @@ func TestChangedLimitsForgetNoAttempts(t *testing.T) {
 	for range 4 {
 		require.True(t, reserve("sam"))
 	}
-	l.SetPerMinute(4)
+	l.SetRule(PerMinute(4))
 	require.False(t, reserve("sam"))
 	require.True(t, reserve("kim"))
-	l.SetPerMinute(0)
+	l.SetRule(PerMinute(0))
 	for range 100 {
 		require.True(t, reserve("sam"))
 	}
-	l.SetPerMinute(5)
+	l.SetRule(PerMinute(5))
 	require.True(t, reserve("sam"))
 	require.False(t, reserve("sam"))
 }
@@ -70,7 +70,7 @@ func TestChangedLimitsForgetNoAttempts(t *testing.T) {
 // Invented keys can displace other invented keys, but no key that is used all the time.
 func TestMemoryIsBoundedAndAKeyInUseIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := NewAttemptLimiter[int](1)
+		l := NewAttemptLimiter[int](PerMinute(1))
 		for i := range 5 * generation {
 			_, ok := l.Reserve(i)
 			require.True(t, ok)
@@ -82,6 +82,84 @@ func TestMemoryIsBoundedAndAKeyInUseIsKept(t *testing.T) {
 		require.LessOrEqual(t, len(l.recent)+len(l.former), 2*generation)
 		_, ok := l.Reserve(5*generation - 1)
 		require.False(t, ok, "the latest key is kept too")
+	})
+}
+
+func TestKeptKeysAreNeverDropped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := NewAttemptLimiter[int](PerMinute(1))
+		staff := map[int]bool{-1: true}
+		l.Keep = func(key int) bool { return staff[key] }
+		l.Reserve(-1)
+		l.Reserve(-2)
+		for i := range 3 * generation {
+			l.Reserve(i)
+		}
+		_, ok := l.Reserve(-1)
+		require.False(t, ok)
+		_, ok = l.Reserve(-2)
+		require.True(t, ok, "it was dropped")
+		require.Len(t, l.kept, 1)
+
+		staff[-2] = true
+		_, ok = l.Reserve(-2)
+		require.False(t, ok, "what counted counts on")
+		for i := range 3 * generation {
+			l.Reserve(i)
+		}
+		_, ok = l.Reserve(-2)
+		require.False(t, ok)
+	})
+}
+
+// After the free attempts each waits for twice as long as the one before, up to a limit, until a long time without one.
+func TestBackoff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := NewAttemptLimiter[string](Backoff(2, time.Second, 5*time.Second, time.Hour))
+		for range 2 {
+			for range 2 {
+				_, ok := l.Reserve("sam")
+				require.True(t, ok)
+			}
+			for _, want := range []time.Duration{1, 2, 4, 5, 5} {
+				wait, ok := l.Reserve("sam")
+				require.False(t, ok)
+				require.Equal(t, want*time.Second, wait)
+				time.Sleep(wait - time.Millisecond)
+				wait, ok = l.Reserve("sam")
+				require.False(t, ok)
+				require.Equal(t, time.Millisecond, wait, "a refused one does not count")
+				time.Sleep(wait)
+				_, ok = l.Reserve("sam")
+				require.True(t, ok)
+			}
+			time.Sleep(time.Hour + time.Second)
+		}
+	})
+}
+
+func TestAttemptsAreForgottenAndTakenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := NewAttemptLimiter[string](Backoff(1, time.Minute, time.Hour, 24*time.Hour))
+		l.Keep = func(key string) bool { return key == "sam" }
+		reserve := func(key string) bool {
+			_, ok := l.Reserve(key)
+			return ok
+		}
+		forget := func(key string) bool { return l.Forget(func(k string) bool { return k == key }) }
+		for _, key := range []string{"sam", "nobody"} {
+			require.False(t, forget(key))
+			require.True(t, reserve(key))
+			l.Refund(key)
+			require.False(t, forget(key), "it would not have had to wait")
+			require.True(t, reserve(key))
+			require.False(t, reserve(key))
+		}
+		require.True(t, forget("sam"))
+		require.True(t, reserve("sam"))
+		require.False(t, reserve("nobody"), "another key")
+		require.True(t, l.Forget(func(string) bool { return true }))
+		require.True(t, reserve("sam") && reserve("nobody"))
 	})
 }
 

@@ -100,7 +100,7 @@ func newFixture(t *testing.T) *fixture {
 	a := &endpoint.API{Errors: table, Defect: func(_ *http.Request, cause error, stack []byte) { t.Errorf("defect: %v\n%s", cause, stack) }}
 	r := chi.NewRouter()
 	Mount(r, a, Settings{
-		Addresses: f.addresses, WrongAddresses: screens.NewAttemptLimiter[netip.Prefix](MaxWrongAddresses),
+		Addresses: f.addresses, WrongAddresses: screens.NewAttemptLimiter[netip.Prefix](screens.PerMinute(MaxWrongAddresses)),
 		Streams: prometheus.NewGauge(prometheus.GaugeOpts{}),
 		Range: func(id uuid.UUID) (Range, error) {
 			if id == north {

@@ -120,7 +120,7 @@ type fixture struct {
 
 func newFixture(t *testing.T) *fixture {
 	f := &fixture{
-		fakeRange: newFakeRange(), t: t, wrong: screens.NewAttemptLimiter[netip.Prefix](screens.MaxWrongKeys),
+		fakeRange: newFakeRange(), t: t, wrong: screens.NewAttemptLimiter[netip.Prefix](screens.PerMinute(screens.MaxWrongKeys)),
 		streams: prometheus.NewGauge(prometheus.GaugeOpts{Name: "streams"}),
 		boards:  map[uuid.UUID]Board{uuid.MustParse(north): {Key: northKey}, uuid.MustParse(south): {Key: southKey}},
 	}
