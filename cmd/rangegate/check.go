@@ -31,7 +31,7 @@ type check struct {
 
 // Help is shown below the flags.
 func (check) Help() string {
-	return `Prints the configuration with its defaults, and on standard error a table of the pre-flight: store, integrators, controllers, addresses, certificates, clocks and file limits, each problem with its remedy. It takes half a minute at most, changes nothing, and may run beside the gateway that serves the same configuration. Run it as the gateway's user, on its machine.
+	return `Prints the configuration with its defaults, and on standard error a table of the pre-flight: store, integrators, controllers, addresses, certificates and clocks, each problem with its remedy. It takes half a minute at most, changes nothing, and may run beside the gateway that serves the same configuration. Run it as the gateway's user, on its machine.
 
 Exit codes: 0 all is well, or worth a look; 1 something failed; 2 the configuration is wrong.`
 }

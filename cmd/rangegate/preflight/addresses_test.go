@@ -4,13 +4,11 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -30,16 +28,14 @@ func TestAnAddressInUseByAnotherProgram(t *testing.T) {
 	defer other.Close()
 	f := requireOne(t, address(t.Context(), "operations", other.Listener.Addr().String(), config.TLS{}), Fail)
 	require.Equal(t, "operations.address", f.What)
-	comm, err := os.ReadFile("/proc/self/comm")
-	require.NoError(t, err)
-	require.Equal(t, fmt.Sprintf("%s is in use by %s (pid %d)", other.Listener.Addr(), strings.TrimSpace(string(comm)), os.Getpid()), f.Found)
+	require.Equal(t, other.Listener.Addr().String()+" is in use by another program", f.Found)
 
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // never answers
 	require.NoError(t, err)
 	defer func() { _ = silent.Close() }()
 	limited, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	require.Contains(t, requireOne(t, address(limited, "http", silent.Addr().String(), config.TLS{}), Fail).Found, "is in use by ")
+	require.Contains(t, requireOne(t, address(limited, "http", silent.Addr().String(), config.TLS{}), Fail).Found, "is in use by another program")
 }
 
 // A gateway at the address, with or without TLS, is no failure: check may run beside it.

@@ -9,16 +9,12 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"rangegate/actors/clock"
-	"rangegate/actors/delivery"
-	"rangegate/actors/simulation"
 	"rangegate/cmd/rangegate/certificate"
 	"rangegate/config"
 )
@@ -29,14 +25,7 @@ func clocks(context.Context) []Finding {
 	if err != nil {
 		return []Finding{{Fail, "clock", err.Error(), "the gateway needs Linux with /proc and the boot clock"}}
 	}
-	all := []Finding{checkWallClock(clock.Now().Wall), checkSynchronised()}
-	if slept, err := suspendedTime(); err == nil && slept > time.Second {
-		all = append(all, Finding{
-			Warn, "clock", fmt.Sprintf("this machine was suspended for %s since its start: no lane is controlled meanwhile", slept.Round(time.Second)),
-			"turn suspend off: systemctl mask sleep.target suspend.target hibernate.target",
-		})
-	}
-	return all
+	return []Finding{checkWallClock(clock.Now().Wall), checkSynchronised()}
 }
 
 // The years that a wall clock may show: minYear up to, and without, maxYear.
@@ -77,60 +66,6 @@ func checkNTP(status int, state unix.Timex, err error) Finding {
 		return Finding{Warn, "clock", fmt.Sprintf("it is synchronised to within %s only", within.Round(time.Second)), enableNTP}
 	}
 	return ok("clock", "synchronised to within %s", within.Round(time.Millisecond))
-}
-
-// suspendedTime returns for how long the machine was suspended since its start.
-func suspendedTime() (time.Duration, error) {
-	var boot, running unix.Timespec
-	if err := errors.Join(unix.ClockGettime(unix.CLOCK_MONOTONIC, &running), unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot)); err != nil {
-		return 0, err
-	}
-	return time.Duration(boot.Nano() - running.Nano()), nil
-}
-
-// baseFiles are the open files of every configuration: the store, logs, listeners, the Go runtime's own.
-const baseFiles = 100
-
-// productFiles are the connections of a range to its products API and to the products' pictures.
-const productFiles = 40
-
-// openFiles compares the file limit of this process, which may differ from the service's, with the
-// configuration's needs.
-func (s Settings) openFiles(context.Context) []Finding {
-	var limit unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
-		return []Finding{{Warn, "open files", "their limit is unknown: " + err.Error(), "set it to at least twice the number of lanes"}}
-	}
-	return []Finding{checkFileLimit(s.Config, limit.Cur)}
-}
-
-// checkFileLimit doubles the need of links and integrators, as clients' connections may take the other half.
-func checkFileLimit(c config.Config, limit uint64) Finding {
-	links, integrators := 0, 0
-	for _, r := range c.Ranges {
-		for _, lane := range r.Lanes {
-			if lane.Link.Driver != config.DriverSim {
-				links++
-			}
-		}
-		for _, w := range r.Receivers() {
-			integrators += w.Concurrency + delivery.PurchaseSlots + simulation.Slots
-		}
-		if r.Products != nil {
-			integrators += productFiles
-		}
-	}
-	always, wanted := uint64(links+baseFiles), uint64(2*(links+integrators+baseFiles))
-	found := fmt.Sprintf("a process may have %d: %s and what belongs to them need %d, and %d leave room for every client and event",
-		limit, Number(links, "link"), always, wanted)
-	do := fmt.Sprintf("raise the limit: LimitNOFILE=%d in the unit, or ulimit -n for this shell", wanted)
-	switch {
-	case limit < always:
-		return Finding{Fail, "open files", found, do}
-	case limit < wanted:
-		return Finding{Warn, "open files", found, do}
-	}
-	return ok("open files", "%s", found)
 }
 
 // address checks that the address is free, and its certificate.
@@ -210,11 +145,10 @@ func checkListen(ctx context.Context, what, hostPort string, client *tls.Certifi
 	case errors.Is(err, unix.EADDRINUSE) && isGateway(ctx, hostPort, client):
 		return ok(what, "a gateway answers at %s: it runs", hostPort)
 	case errors.Is(err, unix.EADDRINUSE):
-		by := "by a process that only root can see"
-		if holder := processAt(hostPort); holder != "" {
-			by = "by " + holder
+		return Finding{
+			Fail, what, hostPort + " is in use by another program",
+			"stop that program (as root, ss -ltnp names it), or choose another port",
 		}
-		return Finding{Fail, what, fmt.Sprintf("%s is in use %s", hostPort, by), "stop that program, or choose another port"}
 	case errors.Is(err, unix.EACCES):
 		return Finding{
 			Fail, what, fmt.Sprintf("%[2]s may not listen at %[1]s", hostPort, user()),
@@ -251,35 +185,6 @@ func isGateway(ctx context.Context, hostPort string, client *tls.Certificate) bo
 		}
 	}
 	return false
-}
-
-// processAt returns the name of the process that listens at the address, or "". Only root sees the processes of others.
-func processAt(address string) string {
-	_, text, _ := net.SplitHostPort(address)
-	port, err := strconv.ParseUint(text, 10, 16)
-	if err != nil {
-		return ""
-	}
-	sockets := map[string]bool{}
-	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
-		text, _ := os.ReadFile(table)
-		const local, state, inode, listens = 1, 3, 9, "0A"
-		for line := range strings.Lines(string(text)) {
-			columns := strings.Fields(line)
-			if len(columns) > inode && columns[state] == listens && strings.HasSuffix(columns[local], fmt.Sprintf(":%04X", port)) {
-				sockets["socket:["+columns[inode]+"]"] = true
-			}
-		}
-	}
-	open, _ := filepath.Glob("/proc/[0-9]*/fd/*")
-	for _, file := range open {
-		if to, err := os.Readlink(file); err == nil && sockets[to] {
-			process := filepath.Dir(filepath.Dir(file))
-			name, _ := os.ReadFile(filepath.Join(process, "comm"))
-			return fmt.Sprintf("%s (pid %s)", strings.TrimSpace(string(name)), filepath.Base(process))
-		}
-	}
-	return ""
 }
 
 // renewalTime is the remaining validity below which a certificate should have been renewed automatically.

@@ -81,7 +81,6 @@ func (s Settings) checks() []check {
 		{"products", s.products},
 		{"controllers", s.controllers},
 		{"clock", clocks},
-		{"open files", s.openFiles},
 	}
 }
 
