@@ -151,6 +151,25 @@ func TestOneSentinelThatAnswersIsEnough(t *testing.T) {
 	o.saved()
 }
 
+// A Sentinel that has named the master hangs later: the next connection is made by what another one answers.
+func TestASentinelThatHangsLater(t *testing.T) {
+	t.Parallel()
+	master := redistest.Start(t)
+	admin := client(t, master.URL())
+	asked := []*redistest.Server{
+		redistest.StartSentinel(t, "main", master), redistest.StartSentinel(t, "main", master),
+	}
+	o := own(t, open(t, "redis://"+asked[0].Addr()+"?master_name=main&addr="+asked[1].Addr()))
+	for _, sentinel := range asked { // one of them has answered first
+		sentinel.Hang()
+		require.NoError(t, admin.Do(t.Context(), "CLIENT", "KILL", "TYPE", "normal").Err())
+		require.NoError(t, o.flush(t.Context()))
+		require.NoError(t, load(o))
+		sentinel.Wake()
+	}
+	o.saved()
+}
+
 func TestSentinelsThatDoNotKnowTheMaster(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)

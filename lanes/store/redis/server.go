@@ -211,8 +211,13 @@ func (e *notConnectedError) Unwrap() error { return e.err }
 // flushes go to an old master that the gateway reaches and the Sentinels do not.
 const masterLifetime = 10 * time.Second
 
-// sentinels name the master. They are asked for each new connection: after a failover the connections to the old master
-// fail, and their successors go to the new one.
+// sentinels name the master. They are asked for each new connection: after a failover the connections to the old
+// master fail, and their successors go to the new one.
+//
+// go-redis's own failover client asks only the Sentinel that answered first. While that one hangs, no connection
+// is made at all, although others answer; a Sentinel that hangs from the beginning holds up the first connection,
+// and without any Sentinel it forgets the master that it knew. TestOneSentinelThatAnswersIsEnough and
+// TestASentinelThatHangsLater fail with it.
 type sentinels struct {
 	server
 	connect dialFunc
@@ -268,22 +273,21 @@ func (s *sentinels) find(ctx context.Context) (address string, err error) {
 
 // ask asks one Sentinel.
 func (s *sentinels) ask(ctx context.Context, sentinel string) (address string, err error) {
-	o := goredis.Options{
+	client := goredis.NewSentinelClient(&goredis.Options{
 		Addr: sentinel, Username: s.sentinelUser, Password: s.sentinelPassword,
 		DialTimeout: s.options.DialTimeout, DialerRetries: 1, ContextTimeoutEnabled: true,
-		MaxRetries: -1, PoolSize: 1, PipelinePoolSize: -1, Protocol: 2, DisableIdentity: true,
+		MaxRetries: -1, PoolSize: 1, Protocol: 2, DisableIdentity: true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
-	}
-	o.Dialer = func(dialing context.Context, network, address string) (net.Conn, error) {
-		connection, err := s.connect(dialing, network, address)
-		if err == nil {
-			context.AfterFunc(ctx, func() { _ = connection.Close() }) // another one has answered
-		}
-		return connection, err
-	}
-	client := goredis.NewClient(&o)
+		Dialer: func(dialing context.Context, network, address string) (net.Conn, error) {
+			connection, err := s.connect(dialing, network, address)
+			if err == nil {
+				context.AfterFunc(ctx, func() { _ = connection.Close() }) // another one has answered
+			}
+			return connection, err
+		},
+	})
 	defer func() { _ = client.Close() }()
-	found, err := client.Do(ctx, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", s.master).StringSlice()
+	found, err := client.GetMasterAddrByName(ctx, s.master).Result()
 	switch {
 	case errors.Is(err, goredis.Nil):
 		return "", fmt.Errorf("the Sentinel %s knows no master %s", sentinel, s.master)
