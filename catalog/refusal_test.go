@@ -79,3 +79,14 @@ func TestACartIsRefusedForItsFirstFault(t *testing.T) {
 	require.Empty(t, catalogue.Refusal(map[string]int{"9mm": 2}), "of an id in two types the first counts")
 	require.Equal(t, `"9mm" is not sold here.`, Catalogue{}.Refusal(map[string]int{"9mm": 1}))
 }
+
+func TestAProductIsFoundByItsID(t *testing.T) {
+	catalogue := Catalogue{Time: []Product{laneTime}, Ammo: []Product{ninemm}, Rentals: []Product{muffs}}
+	for id, want := range map[string]Product{"time": laneTime, "9mm": ninemm, "ear muffs": muffs} {
+		product, found := catalogue.Find(id)
+		require.True(t, found, id)
+		require.Equal(t, want, product)
+	}
+	_, found := catalogue.Find("bullseye")
+	require.False(t, found, "it is not sold here")
+}

@@ -99,6 +99,8 @@ func TestTheRulesOfAProduct(t *testing.T) {
 		{Ammo, with(aBox, change{"max_qty": "8"}), []string{"max_qty" + badInteger}},
 		{Ammo, with(aBox, change{"max_qty": true}), []string{"max_qty" + badInteger}},
 		{Ammo, with(aBox, change{"max_qty": raw("99999999999999999999")}), []string{"max_qty" + badInteger}},
+		{Ammo, with(aBox, change{"max_qty": raw("9007199254740992")}), nil}, // 2^53
+		{Ammo, with(aBox, change{"max_qty": raw("9007199254740994")}), []string{"max_qty" + badInteger}},
 		{Ammo, with(aBox, change{"min_qty": -5, "increment_by": "x"}), nil}, // assumed to be 1
 		{Time, with(aTime, change{"min_qty": 0}), []string{"min_qty" + badInteger}},
 		{Time, with(aTime, change{"increment_by": 0}), []string{"increment_by" + badInteger}},
@@ -159,6 +161,15 @@ func TestAPriceKeepsTheDigitsItCameWith(t *testing.T) {
 		require.Equal(t, amount, products[0].Amount().String())
 	}
 	require.True(t, Product{Price: "dear"}.Amount().IsZero())
+}
+
+// A customer reads a price with the zeros that the integrator wrote, and never an exponent.
+func TestAPriceAsItIsShown(t *testing.T) {
+	for written, shown := range map[string]string{
+		"24.50": "24.50", "24.5": "24.5", "24": "24", "0.10": "0.10", "1e2": "100", "2.5e1": "25", "0": "0", "dear": "0",
+	} {
+		require.Equal(t, shown, Product{Price: json.Number(written)}.PriceText(), written)
+	}
 }
 
 func TestAPictureIsShownOrDroppedButNeverCostsTheProduct(t *testing.T) {

@@ -106,6 +106,11 @@ func TestTheEndOfAHoldIsForgottenLaneByLane(t *testing.T) {
 	require.Empty(t, some.Forget(layout, confirmed(1, 3)).Lifted)
 	gone := lanes.Holds{}.Set(laneNo(3), "sam", noon).Lift(laneNo(3), noon)
 	require.Empty(t, gone.Forget(layout[:3], confirmed()).Lifted, "the lane has left the range")
+	emptied := lanes.Holds{}.Set(bayB, "sam", noon).Lift(bayB, noon)
+	require.Empty(t, emptied.Forget(layout[:2], confirmed()).Lifted, "the lanes of the bay have left the range")
+	several := lanes.Holds{}.Set(laneNo(0), "sam", noon).Lift(laneNo(0), noon).Set(laneNo(2), "sam", noon).Lift(laneNo(2), noon)
+	require.Equal(t, []int{0, 2}, lanesWhere(several.Forget(layout, confirmed()).KnowsOfEnd), "each lane has an end of its own")
+	require.Equal(t, []int{2}, lanesWhere(several.Forget(layout, confirmed(0)).KnowsOfEnd))
 }
 
 func TestAHoldKeepsWhoSetItFirst(t *testing.T) {

@@ -150,3 +150,22 @@ func TestWithoutACommonClockTheWallClocksCount(t *testing.T) {
 		require.Equal(t, 10*time.Minute, excess)
 	})
 }
+
+// Two clocks are taken for one as long as the machines differ by no more than two may that both own ranges.
+func TestHowFarTwoCommonClocksAreTakenForOne(t *testing.T) {
+	for _, c := range []struct {
+		clock  string // of the later reading
+		ahead  time.Duration
+		passed time.Duration
+	}{
+		{"first start", time.Hour, 10 * time.Minute},
+		{"second start", 4 * time.Second, 10 * time.Minute},
+		{"second start", -4 * time.Second, 10 * time.Minute},
+		{"second start", 4*time.Second + 1, 10*time.Minute + 4*time.Second + 1},
+		{"second start", -4*time.Second - 1, 10*time.Minute - 4*time.Second - 1},
+	} {
+		first := machine{boot: "one", common: "first start"}.read(trueStart)
+		second := machine{boot: "two", common: c.clock, ahead: c.ahead}.read(trueStart.Add(10 * time.Minute))
+		require.Equal(t, c.passed, second.Since(first), "%+v", c)
+	}
+}

@@ -44,16 +44,44 @@ func tryUntilEnd(
 
 // The schedule is that of Standard Webhooks, with a last attempt at the end of the term.
 func TestTheScheduleOfRetries(t *testing.T) {
-	made, event := tryUntilEnd(t, lanes.RetryPolicy{For: 24 * time.Hour}, failedEvent(500), func() (time.Duration, time.Duration, float64) { return 0, 0, 0 })
-	var since []time.Duration
-	for _, at := range made {
-		since = append(since, at.Sub(firstAttemptAt))
-	}
+	atOnce := func() (time.Duration, time.Duration, float64) { return 0, 0, 0 }
+	made, event := tryUntilEnd(t, lanes.RetryPolicy{For: 24 * time.Hour}, failedEvent(500), atOnce)
 	const s, m, h = time.Second, time.Minute, time.Hour
-	require.Equal(t, []time.Duration{0, 5 * s, 5*m + 5*s, 35*m + 5*s, 2*h + 35*m + 5*s, 7*h + 35*m + 5*s, 17*h + 35*m + 5*s, 24 * h}, since)
+	want := []time.Duration{0, 5 * s, 5*m + 5*s, 35*m + 5*s, 2*h + 35*m + 5*s, 7*h + 35*m + 5*s, 17*h + 35*m + 5*s}
+	require.Equal(t, append(want, 24*h), since(made))
 	require.Len(t, event.Earlier, 7)
 	for _, earlier := range event.Earlier {
 		require.Zero(t, earlier.RetryAt, "what follows is known of the newest attempt alone")
+	}
+
+	made, _ = tryUntilEnd(t, lanes.RetryPolicy{For: 5 * 24 * time.Hour}, failedEvent(500), atOnce)
+	want = append(want, 31*h+35*m+5*s, 51*h+35*m+5*s, 75*h+35*m+5*s, 99*h+35*m+5*s) // the last delay repeats
+	require.Equal(t, append(want, 5*24*h), since(made))
+}
+
+// since is how long after the first attempt each of them was made.
+func since(made []time.Time) (after []time.Duration) {
+	for _, at := range made {
+		after = append(after, at.Sub(firstAttemptAt))
+	}
+	return after
+}
+
+// Events that failed together do not come back together: each waits up to a tenth longer, what the receiver asks for
+// included.
+func TestRetriesAreSpread(t *testing.T) {
+	for _, c := range []struct {
+		asked  time.Duration
+		jitter float64
+		after  time.Duration
+	}{
+		{0, 0, 5 * time.Second},
+		{0, 0.5, 5250 * time.Millisecond},
+		{time.Minute, 0.5, 63 * time.Second},
+		{time.Millisecond, 0.5, 1050 * time.Millisecond}, // a second is the least that it can ask for
+	} {
+		decided := lanes.RetryPolicy{For: time.Hour}.Decide(failedEvent(503), firstAttemptAt, c.asked, c.jitter)
+		require.Equal(t, c.after, decided.RetryAt.Sub(firstAttemptAt), "%+v", c)
 	}
 }
 

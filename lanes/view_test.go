@@ -84,6 +84,52 @@ func TestARangeKnowsItsGroups(t *testing.T) {
 	require.False(t, one.HasGroup(juniors), "the group of another range")
 }
 
+// A reload reaches each lane if it changes a rule for what is sold there, and no lane otherwise.
+func TestWhichLayoutsSellAlike(t *testing.T) {
+	layout := lanes.Layout{Name: "Hall 1", Purchasing: true, ClearAfter: 5 * time.Minute, ClearFirst: true}
+	for name, c := range map[string]struct {
+		change func(*lanes.Layout)
+		alike  bool
+	}{
+		"the same":                        {func(*lanes.Layout) {}, true},
+		"another name":                    {func(l *lanes.Layout) { l.Name = "Hall 2" }, true},
+		"another currency":                {func(l *lanes.Layout) { l.Currency = "CHF" }, true},
+		"without purchasing":              {func(l *lanes.Layout) { l.Purchasing = false }, false},
+		"clear later":                     {func(l *lanes.Layout) { l.ClearAfter++ }, false},
+		"sold before it is clear":         {func(l *lanes.Layout) { l.ClearFirst = false }, false},
+		"all of these":                    {func(l *lanes.Layout) { l.Purchasing, l.ClearAfter, l.ClearFirst = false, 0, false }, false},
+		"all but how long clearing lasts": {func(l *lanes.Layout) { l.Purchasing, l.ClearFirst = false, false }, false},
+	} {
+		other := layout
+		c.change(&other)
+		require.Equal(t, c.alike, layout.SellsAs(other), name)
+		require.Equal(t, c.alike, other.SellsAs(layout), name)
+	}
+}
+
+// A session that the POS gave nothing to know it by has no external id.
+func TestTheExternalIDOfASession(t *testing.T) {
+	var none *lanes.Correlation
+	require.Empty(t, none.IDOrNone())
+	require.Empty(t, (&lanes.Correlation{Metadata: map[string]string{"till": "2"}}).IDOrNone())
+	require.Equal(t, "A-17", (&lanes.Correlation{ExternalID: "A-17"}).IDOrNone())
+}
+
+// An answer whose body was left to the store, and is not there either, is lost. An answer may have no body.
+func TestWhichAnswersAreLost(t *testing.T) {
+	for name, c := range map[string]struct {
+		kept lanes.KeptAnswer
+		lost bool
+	}{
+		"it is there":            {lanes.KeptAnswer{Status: 201, Body: "{}"}, false},
+		"it was left to a store": {lanes.KeptAnswer{Status: 201, Body: "{}"}.Shed(), true},
+		"it has no body":         {lanes.KeptAnswer{Status: 204}, false},
+		"it had none to leave":   {lanes.KeptAnswer{Status: 204}.Shed(), false},
+	} {
+		require.Equal(t, c.lost, c.kept.IsLost(), name)
+	}
+}
+
 func TestAnyStatusIsAnAnswer(t *testing.T) {
 	require.True(t, lanes.Attempt{Status: 204}.Answered())
 	require.True(t, lanes.Attempt{Status: 500, Error: lanes.Refused}.Answered())

@@ -47,13 +47,20 @@ func newRequests(t *testing.T, saved ...lanes.KeptAnswer) *requests {
 	return r
 }
 
+// patience is how long a request waits, as those of the API do. None of these waits in vain.
+func patience(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
 // send makes a request with the key; an empty one is none.
 func (r *requests) send(name, fingerprint string) error {
 	var key *lanes.Key
 	if name != "" {
 		key = &lanes.Key{Name: name, Fingerprint: fingerprint, Render: func(*lanes.SessionView) (int, []byte) { return 201, fmt.Appendf(nil, "%d", r.done) }}
 	}
-	return r.Do(context.Background(), key, func(claim *Claim) error {
+	return r.Do(patience(r.T), key, func(claim *Claim) error {
 		if r.finished != nil {
 			<-r.finished
 		}
@@ -167,6 +174,16 @@ func TestBodiesAreShed(t *testing.T) {
 	require.Equal(t, store.RefillSize+2, inStore())
 }
 
+// The bodies of newer answers are shed in their turn, however many older answers have expired.
+func TestBodiesAreShedAfterOthersHaveExpired(t *testing.T) {
+	keys := New([]lanes.KeptAnswer{{Name: "a", At: noon, InStore: true}, {Name: "b", At: noon, InStore: true}})
+	keys.Saved(&lanes.KeptAnswer{Name: "c", Body: "1", At: noon.Add(time.Hour)})
+	keys.Forget(noon.Add(time.Hour))
+	require.Equal(t, "1", keys.All()[2].Body)
+	require.ElementsMatch(t, []string{"a", "b"}, keys.Forget(noon.Add(Term+time.Second)))
+	require.Equal(t, []lanes.KeptAnswer{{Name: "c", At: noon.Add(time.Hour), InStore: true}}, keys.All())
+}
+
 // A refusal for too many keys says when there is room: when the oldest key expires and the next call of Forget
 // drops it, an hour at most.
 func TestTooManyKeys(t *testing.T) {
@@ -203,9 +220,10 @@ func TestRequestsAfterTheEnd(t *testing.T) {
 // A key is used again while the deletion of its expired record is still to come: it is not deleted.
 func TestAKeyThatIsUsedAgainIsNotDeleted(t *testing.T) {
 	keys := New([]lanes.KeptAnswer{{Name: "a", Fingerprint: "f", At: noon}, {Name: "b", Fingerprint: "f", At: noon}})
+	require.Empty(t, keys.Forget(noon.Add(Term)), "a day is not over")
 	later := noon.Add(Term + time.Second)
 	require.ElementsMatch(t, []string{"a", "b"}, keys.Forget(later))
-	claim, err := keys.Claim(t.Context(), lanes.Key{Name: "a", Fingerprint: "f"})
+	claim, err := keys.Claim(patience(t), lanes.Key{Name: "a", Fingerprint: "f"})
 	require.NoError(t, err)
 	require.Equal(t, []string{"b"}, keys.Forget(later), "refused, and tried again")
 	kept := lanes.KeptAnswer{Name: "a", Fingerprint: "f", At: later}
@@ -220,15 +238,15 @@ func TestAKeyThatIsUsedAgainIsNotDeleted(t *testing.T) {
 func TestNotSavedYet(t *testing.T) {
 	keys := New(nil)
 	key := lanes.Key{Name: "a", Fingerprint: "f"}
-	claim, err := keys.Claim(t.Context(), key)
+	claim, err := keys.Claim(patience(t), key)
 	require.NoError(t, err)
 	claim.NotSaved()
 	claim.NotSaved() // of a second outcome
-	_, err = keys.Claim(t.Context(), key)
+	_, err = keys.Claim(patience(t), key)
 	require.ErrorIs(t, err, lanes.ErrNotSaved)
 	claim.Settle(&lanes.KeptAnswer{Name: "a", Fingerprint: "f", Body: "1"})
 	claim.Settle(nil) // too late
-	_, err = keys.Claim(t.Context(), key)
+	_, err = keys.Claim(patience(t), key)
 	var repeat *lanes.Repeat
 	require.ErrorAs(t, err, &repeat)
 	require.Equal(t, "1", repeat.Kept.Body)
