@@ -6,7 +6,7 @@ build: ; go build -o bin/rangegate ./cmd/rangegate
 run: build ; bin/rangegate playground
 
 # Three nodes, a Redis and a load balancer on this machine, and a page that shows which node owns what: http://127.0.0.1:8081.
-cluster: ; go run ./cmd/rangebench watch
+cluster: ; go run ./cmd/rangecluster
 
 test: tools ; .ci/test
 

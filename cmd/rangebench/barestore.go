@@ -34,7 +34,7 @@ var buckets = []string{"lanes", "events", "history"}
 
 func (d *disk) bare() (bareStore, error) {
 	if d.kind == redisStore {
-		return bareRedis{goredis.NewClient(&goredis.Options{Addr: d.address(), PoolSize: 2})}, nil
+		return bareRedis{goredis.NewClient(&goredis.Options{Addr: d.server.Address, PoolSize: 2})}, nil
 	}
 	return openBareSQLite(filepath.Join(d.dir, "bare.db"))
 }

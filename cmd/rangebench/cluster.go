@@ -19,7 +19,7 @@ import (
 
 	"rangegate/actors/clock"
 	"rangegate/cmd/rangebench/figures"
-	"rangegate/cmd/rangebench/localcluster"
+	"rangegate/cmd/rangecluster/localcluster"
 	"rangegate/cmd/rangegate/lanesim"
 	"rangegate/lanes"
 	driver "rangegate/lanes/link/websocket"
@@ -72,12 +72,12 @@ func (c cluster) serve(ctx context.Context, ranges, lanes, dialed int) (s *serve
 		}
 	}()
 	if s.Cluster, err = localcluster.New(ctx, localcluster.Settings{
-		Dir: s.disk.dir, Redis: s.disk.address(), Nodes: 2, Ranges: ranges, Lanes: lanes, Dialed: dialed, TTL: c.TTL,
+		Dir: s.disk.dir, Redis: s.disk.server.Address, Nodes: 2, Ranges: ranges, Lanes: lanes, Dialed: dialed, TTL: c.TTL,
 	}); err != nil {
 		return s, err
 	}
 	keep := store.Retention{Events: 24 * time.Hour, History: 24 * time.Hour, Names: 24 * time.Hour, Cap: 1_000_000}
-	if s.kept, err = redis.Open(ctx, "redis://"+s.disk.address()+"/0", keep); err != nil {
+	if s.kept, err = redis.Open(ctx, "redis://"+s.disk.server.Address+"/0", keep); err != nil {
 		return s, err
 	}
 	s.directory = s.kept.Nodes()

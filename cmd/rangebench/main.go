@@ -18,7 +18,6 @@ type commands struct {
 	Fairness fairness `cmd:"" help:"One range floods, or strangers do: how much longer do the reads of another range take?"`
 	Screens  screens  `cmd:"" help:"What do open control screens cost, and when do they know of a ceasefire?"`
 	Cluster  cluster  `cmd:"" help:"Several nodes: the way through another node, a take-over, two nodes against one."`
-	Watch    watch    `cmd:"" help:"Nodes, a Redis and a load balancer on this machine, with a page that shows which node owns what."`
 
 	// Hidden: processes for clients, controllers and receivers.
 	Controllers controllers `cmd:"" hidden:""`

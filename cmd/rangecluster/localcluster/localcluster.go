@@ -1,7 +1,4 @@
-// Package localcluster runs several nodes of the gateway and their Redis on this machine, as real processes,
-// with a load balancer in front.
-//
-//	localcluster.go  the nodes and Redis      balancer.go  the load balancer
+// Package localcluster runs several nodes of the gateway and their Redis on this machine, as real processes.
 package localcluster
 
 import (
@@ -316,17 +313,6 @@ func (n *Node) CPU() (time.Duration, error) {
 		sum += time.Duration(ticks) * tick
 	}
 	return sum, nil
-}
-
-// Memory returns the resident memory of the node's process, in bytes.
-func (n *Node) Memory() (int64, error) {
-	_, pid := n.State()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
-	if err != nil {
-		return 0, err
-	}
-	pages, err := strconv.ParseInt(strings.Fields(string(text))[1], 10, 64)
-	return pages * int64(os.Getpagesize()), err
 }
 
 // InUse returns the bytes of the node's live objects and stacks, after a garbage collection.

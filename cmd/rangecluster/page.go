@@ -5,11 +5,8 @@ import (
 	_ "embed"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"net/http"
-	"os"
-	"os/signal"
 	"slices"
 	"sync"
 	"syscall"
@@ -17,83 +14,12 @@ import (
 
 	"github.com/google/uuid"
 
-	"rangegate/cmd/rangebench/localcluster"
+	"rangegate/cmd/rangecluster/localcluster"
 	"rangegate/lanes/store"
-	"rangegate/lanes/store/redis"
 )
 
-// watch runs nodes and a Redis on this machine, to look at: a load balancer, and a page that shows who owns
-// what. `make cluster` starts it.
-type watch struct {
-	Nodes   int           `default:"3" help:"How many nodes."`
-	Ranges  int           `default:"300" help:"How many ranges."`
-	Lanes   int           `default:"4" help:"How many simulated lanes each has."`
-	TTL     time.Duration `default:"5s" help:"How long a node that is not heard of keeps its ranges."`
-	Address string        `default:"127.0.0.1:8080" help:"Where the load balancer listens."`
-	Page    string        `default:"127.0.0.1:8081" help:"Where the page is."`
-}
-
-//go:embed watch.html
-var watchPage []byte
-
-// Run serves until an interrupt, and then ends everything that it has started.
-func (w watch) Run() (err error) {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	d, err := newDisk(redisStore)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, d.remove()) }()
-	fmt.Fprintln(os.Stderr, "building the gateway")
-	c, err := localcluster.New(ctx, localcluster.Settings{
-		Dir: d.dir, Redis: d.address(), Nodes: w.Nodes, Ranges: w.Ranges, Lanes: w.Lanes, TTL: w.TTL,
-	})
-	if err != nil {
-		return err
-	}
-	defer c.StopAll()
-	kept, err := redis.Open(ctx, "redis://"+d.address()+"/0", store.Retention{Events: time.Hour, History: time.Hour, Names: time.Hour, Cap: 1000})
-	if err != nil {
-		return err
-	}
-	directory := kept.Nodes()
-	defer func() { err = errors.Join(err, directory.Close(), kept.Close()) }()
-
-	o := &observer{cluster: c, directory: directory}
-	failed := make(chan error, 2)
-	for address, handler := range map[string]http.Handler{w.Address: localcluster.NewBalancer(ctx, c.Nodes), w.Page: o.handler()} {
-		server := &http.Server{Addr: address, Handler: handler, ReadHeaderTimeout: 5 * time.Second}
-		go func() { failed <- server.ListenAndServe() }()
-		defer func() { _ = server.Close() }()
-	}
-	go o.follow(ctx)
-	if err := c.StartAll(ctx, c.Nodes...); err != nil {
-		return err
-	}
-	w.print(c)
-	select {
-	case err := <-failed:
-		return err
-	case <-ctx.Done():
-		fmt.Fprintln(os.Stderr, "ending the nodes and Redis")
-		return nil
-	}
-}
-
-func (w watch) print(c *localcluster.Cluster) {
-	fmt.Printf("\nthe page      http://%s\nload balancer http://%s\n", w.Page, w.Address)
-	for _, n := range c.Nodes {
-		_, pid := n.State()
-		fmt.Printf("%s        http://%s, operations http://%s (token %s), kill -9 %d\n", n.Name, n.Address, n.Operations, localcluster.Operator, pid)
-	}
-	fmt.Printf(`
-sell a session, whichever node owns the range:
-  curl -s http://%s/api/v2/pos/sessions -H 'range-id: %s' -H 'token: %s' -H 'Content-Type: application/json' \
-    -d '{"customer_name":"Jo Smith","duration":30,"lane_id":"%s","group_id":"%s"}'
-Ctrl-C ends everything. The files are in %s until then.
-`, w.Address, localcluster.RangeID(0), localcluster.Token(0), localcluster.LaneID(0, 0), localcluster.GroupID(0), c.Dir)
-}
+//go:embed page.html
+var page []byte
 
 // observer reads who owns what from Redis, as the nodes do.
 type observer struct {
@@ -170,7 +96,7 @@ func (o *observer) add(c change) {
 	for i := range o.log {
 		if before := &o.log[i]; before.From == c.From && before.To == c.To && c.At.Sub(before.At) < oneChange {
 			before.Ranges += c.Ranges
-			before.Took = milliseconds(c.At.Sub(before.At))
+			before.Took = c.At.Sub(before.At).Seconds() * 1000
 			return
 		}
 	}
@@ -182,7 +108,7 @@ func (o *observer) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		_, _ = w.Write(watchPage)
+		_, _ = w.Write(page)
 	})
 	mux.HandleFunc("GET /state", o.state)
 	mux.HandleFunc("POST /nodes/{name}/{act}", o.act)

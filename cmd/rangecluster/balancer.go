@@ -1,4 +1,4 @@
-package localcluster
+package main
 
 import (
 	"context"
@@ -9,13 +9,15 @@ import (
 	"net/http/httputil"
 	"sync/atomic"
 	"time"
+
+	"rangegate/cmd/rangecluster/localcluster"
 )
 
-// Balancer is a small load balancer: it hands each request to the next node that is ready. It stands for what
+// balancer is a small load balancer: it hands each request to the next node that is ready. It stands for what
 // an operator has in front.
-type Balancer struct {
-	nodes []*Node
-	ready atomic.Pointer[[]*Node]
+type balancer struct {
+	nodes []*localcluster.Node
+	ready atomic.Pointer[[]*localcluster.Node]
 	next  atomic.Uint64
 	proxy httputil.ReverseProxy
 }
@@ -23,13 +25,13 @@ type Balancer struct {
 // healthEvery is how often the balancer asks the nodes whether they are ready.
 const healthEvery = 200 * time.Millisecond
 
-// NewBalancer balances between the nodes until ctx ends.
-func NewBalancer(ctx context.Context, nodes []*Node) *Balancer {
-	b := &Balancer{nodes: nodes}
-	b.ready.Store(&[]*Node{})
+// newBalancer balances between the nodes until ctx ends.
+func newBalancer(ctx context.Context, nodes []*localcluster.Node) *balancer {
+	b := &balancer{nodes: nodes}
+	b.ready.Store(&[]*localcluster.Node{})
 	b.proxy = httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
-			r.Out.URL.Scheme, r.Out.URL.Host = "http", r.In.Context().Value(nodeKey{}).(*Node).Address
+			r.Out.URL.Scheme, r.Out.URL.Host = "http", r.In.Context().Value(nodeKey{}).(*localcluster.Node).Address
 			r.Out.Host = r.In.Host
 			r.SetXForwarded()
 		},
@@ -46,7 +48,7 @@ func NewBalancer(ctx context.Context, nodes []*Node) *Balancer {
 type nodeKey struct{}
 
 // ServeHTTP hands the request on.
-func (b *Balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (b *balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ready := *b.ready.Load()
 	if len(ready) == 0 {
 		w.Header().Set("Retry-After", "1")
@@ -60,7 +62,7 @@ func (b *Balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 var errNoNode = errors.New("no node is ready")
 
 // follow asks the nodes whether they are ready.
-func (b *Balancer) follow(ctx context.Context) {
+func (b *balancer) follow(ctx context.Context) {
 	ticker := time.NewTicker(healthEvery)
 	defer ticker.Stop()
 	for {
@@ -69,7 +71,7 @@ func (b *Balancer) follow(ctx context.Context) {
 			answers[i] = make(chan bool, 1)
 			go func() { answers[i] <- n.Ready() }()
 		}
-		var ready []*Node
+		var ready []*localcluster.Node
 		for i, n := range b.nodes {
 			if <-answers[i] {
 				ready = append(ready, n)
