@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/http"
 	"os/signal"
-	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -28,8 +27,8 @@ import (
 )
 
 // cluster measures two nodes, as real processes: what a request costs that enters at another node than the
-// range's owner, two nodes against one, what the link of a controller takes that dials the other node, and
-// how long the ranges of a node that dies are not served.
+// range's owner, what the link of a controller takes that dials the other node, and how long the ranges of a
+// node that dies are not served.
 type cluster struct {
 	Ranges int           `default:"1000" help:"How many ranges, for the take-over."`
 	Lanes  int           `default:"100" help:"How many lanes each has, with a running session on every one."`
@@ -148,7 +147,7 @@ func (s *servers) waitOwners(ctx context.Context, unchanged time.Duration) (owne
 const hopRanges, dialedLanes = 40, 25
 
 // hop measures requests directly at the owner and through the other node, by turns, then links through the
-// other node, and two nodes against one.
+// other node.
 func (c cluster) hop(ctx context.Context) (err error) {
 	s, err := c.serve(ctx, hopRanges, 4, dialedLanes)
 	if err != nil {
@@ -198,8 +197,7 @@ func (c cluster) hop(ctx context.Context) (err error) {
 		fmt.Printf("  %-8s CPU of both nodes for one request: %4.0f µs directly, %4.0f µs through the other node\n", kind.name, atOwner, atOther)
 		failed = append(failed, bound(kind.name+", through / directly", atOther/atOwner, hopCPU))
 	}
-	failed = append(failed, s.relay(ctx, owners, owner, other))
-	return errors.Join(append(failed, c.twoAgainstOne(ctx, s, owners))...)
+	return errors.Join(append(failed, s.relay(ctx, owners, owner, other))...)
 }
 
 // relay lets the controllers of the owner's lanes dial the other node, and prints what a link takes of that
@@ -315,52 +313,6 @@ func (s *servers) used() (sum time.Duration, err error) {
 	return sum, nil
 }
 
-// twoAgainstOne sells at every range while both nodes have some, and again when one of them has all. On a
-// machine with two cores, which the clients and Redis share, it shows that two nodes serve correctly side by
-// side, and not what a second machine is worth.
-func (c cluster) twoAgainstOne(ctx context.Context, s *servers, owners []*localcluster.Node) error {
-	both, err := c.sellAll(s, owners, 1)
-	if err != nil {
-		return err
-	}
-	if err := s.Nodes[1].Signal(syscall.SIGTERM); err != nil {
-		return err
-	}
-	if err := s.Nodes[1].Wait(30 * time.Second); err != nil {
-		return err
-	}
-	if owners, err = s.waitOwners(ctx, c.TTL); err != nil {
-		return err
-	}
-	one, err := c.sellAll(s, owners, 2)
-	if err != nil {
-		return err
-	}
-	fmt.Printf("  every sale is answered 201: %.0f a second with two nodes, %.0f with one (a figure of correctness: %d processors for all)\n",
-		both, one, runtime.NumCPU())
-	return nil
-}
-
-// sellAll sells a session on that lane of every range, at its owner, and returns how many a second.
-func (c cluster) sellAll(s *servers, owners []*localcluster.Node, lane int) (perSecond float64, err error) {
-	begun := time.Now()
-	var working errgroup.Group
-	for number, owner := range owners {
-		working.Go(func() error {
-			sale := fmt.Sprintf(`{"customer_name":"Jo Smith","lane_id":%q,"group_id":%q,"duration":240}`,
-				localcluster.LaneID(number, lane), localcluster.GroupID(number))
-			_, err := calls{
-				Address: owner.Address, Clients: 1, Method: http.MethodPost, Status: http.StatusCreated,
-				Header: map[string]string{"range-id": localcluster.RangeID(number).String(), "token": localcluster.Token(number)},
-				Paths:  []string{prefix + "/sessions"}, Bodies: []string{sale},
-			}.expect()
-			return err
-		})
-	}
-	err = working.Wait()
-	return float64(len(owners)) / time.Since(begun).Seconds(), err
-}
-
 // expect sends the requests from this process, and fails when one is answered otherwise.
 func (c calls) expect() (callResult, error) {
 	how, err := c.send()
@@ -371,8 +323,7 @@ func (c calls) expect() (callResult, error) {
 }
 
 // takeOver kills one of two nodes that serve many ranges with running sessions, and waits until the other one
-// has them all. Beside it stands, from the same run, what one node takes to start on all ranges: that is as
-// much work for each range, and no lease to wait for but its own.
+// has them all. Beside it stands, from the same run, what both nodes take to start on all ranges.
 func (c cluster) takeOver(ctx context.Context) (err error) {
 	s, err := c.serve(ctx, c.Ranges, c.Lanes, 0)
 	if err != nil {
@@ -436,15 +387,6 @@ func (c cluster) takeOver(ctx context.Context) (err error) {
 	served := time.Since(killed)
 	fmt.Printf("  both nodes started on all %d ranges in %.1f s; %d of them were of the node that died\n", c.Ranges, started.Seconds(), lost)
 	fmt.Printf("  the last one was claimed after %.1f s, and served after %.1f s\n", claimed.Seconds(), served.Seconds())
-	s.StopAll()
-	begun = time.Now()
-	if err := s.StartAll(ctx, s.Nodes[1]); err != nil {
-		return err
-	}
-	if _, err := s.waitOwners(ctx, 0); err != nil {
-		return err
-	}
-	fmt.Printf("  one node by itself started on all %d ranges in %.1f s\n", c.Ranges, time.Since(begun).Seconds())
 	return bound("take-over, in TTLs", served.Seconds()/c.TTL.Seconds(), takeOverTTLs)
 }
 

@@ -17,7 +17,7 @@ type commands struct {
 	Hanging  hanging  `cmd:"" help:"One webhook that hangs among many ranges: how much later do the others get their events?"`
 	Fairness fairness `cmd:"" help:"One range floods, or strangers do: how much longer do the reads of another range take?"`
 	Screens  screens  `cmd:"" help:"What do open control screens cost, and when do they know of a ceasefire?"`
-	Cluster  cluster  `cmd:"" help:"Several nodes: the way through another node, a take-over, two nodes against one."`
+	Cluster  cluster  `cmd:"" help:"Several nodes: the way through another node, a link through one, a take-over."`
 
 	// Hidden: processes for clients, controllers and receivers.
 	Controllers controllers `cmd:"" hidden:""`
