@@ -130,11 +130,11 @@ func TestTLS(t *testing.T) {
 	listener, err := tls.Listen("tcp", "127.0.0.1:0", certificate.TLS)
 	require.NoError(t, err)
 	proxy := startProxyOn(t, listener, server.Addr())
-	url := strings.Replace(proxy.url(), "redis://", "rediss://", 1)
+	url := strings.Replace(proxy.url(), "redis://", "rediss://", 1) + "?dial_timeout=1m" // a handshake may be slow
 
 	_, err = redis.Open(t.Context(), url, retention)
 	require.ErrorContains(t, err, "certificate")
-	o := own(t, open(t, url+"?skip_verify=true"))
+	o := own(t, open(t, url+"&skip_verify=true"))
 	require.NoError(t, o.flush(t.Context()))
 	o.saved()
 }
