@@ -150,9 +150,12 @@ func (a *rangeActor) setHold(m *setHold) *holds.Progress {
 	r := a.r
 	change := a.holds.Set(m.scope, m.who, &r.settings().Layout, r.clock.Now())
 	a.showHolds()
-	progress := holds.NewProgress(true, change.Lanes, 1, func() { r.metrics.HoldFanOut.Observe(r.clock.Now().Since(m.asked).Seconds()) })
+	progress := holds.NewProgress(true, change.Lanes, 1, func() {
+		r.metrics.HoldFanOut.Observe(r.clock.Now().Since(m.asked).Seconds())
+	})
 	a.tellLanes(change, &request{
-		ctx: trace.With(context.Background(), m.trace), command: lanes.Hold{}, holder: m.who, progress: progress, holds: &change.Record,
+		ctx: trace.With(context.Background(), m.trace), command: lanes.Hold{}, holder: m.who,
+		progress: progress, holds: &change.Record,
 	})
 	r.committer.Save(&commit.Write{
 		Holds: &change.Record, Acts: change.Acts, MustSave: true, Trace: m.trace, Done: progress.RecordSaved,
@@ -177,7 +180,7 @@ func (a *rangeActor) liftHold(m *liftHold) {
 	r := a.r
 	change := a.holds.Lift(m.scope, m.who, &r.settings().Layout, r.clock.Now())
 	r.holdsVersion.Store(a.holds.Newest())
-	r.committer.Save(&commit.Write{Holds: &change.Record, Acts: change.Acts, Trace: m.trace, Done: func(outcome commit.Outcome) {
+	ended := func(outcome commit.Outcome) {
 		switch outcome {
 		case commit.Saved:
 			m.saved.Store(true)
@@ -185,7 +188,8 @@ func (a *rangeActor) liftHold(m *liftHold) {
 			m.answer(liftReply{nil, outcome.Err()})
 		}
 		r.addresses.sendRoot(&holdLifted{m, change.Record.Version, outcome})
-	}})
+	}
+	r.committer.Save(&commit.Write{Holds: &change.Record, Acts: change.Acts, Trace: m.trace, Done: ended})
 }
 
 // holdLifted opens what no other hold covers, once the end of this one is saved.

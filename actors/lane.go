@@ -369,7 +369,8 @@ func (l *laneActor) save(q *request, change lanes.Change) {
 	}
 	p.events = append(p.events, q.events...)
 	w := &commit.Write{
-		Lanes: p.lanes, Events: p.events, Ended: change.Ended, Acts: q.acts(l.lane, change, l.r.settings()), Kept: p.kept, Holds: q.holds,
+		Lanes: p.lanes, Events: p.events, Ended: change.Ended, Kept: p.kept, Holds: q.holds,
+		Acts:     q.acts(l.lane, change, l.r.settings()),
 		MustSave: change.Closing, Awaited: q.reply != nil, Trace: q.traceID(), Done: p.outcome,
 	}
 	if q.ticket != nil {

@@ -152,7 +152,8 @@ func (k *laneLink) redialLater(down *hardware.Down, now lanes.Instant) {
 	if down.What != "down" && down.Failures > 1 { // as it was at the last dial
 		level = zerolog.DebugLevel
 	}
-	k.r.log.WithLevel(level).Stringer("lane_id", k.lane).Err(down.Err).Int32("failures", down.Failures).Dur("retry_in", backoff).Msg("link down")
+	k.r.log.WithLevel(level).Stringer("lane_id", k.lane).Err(down.Err).Int32("failures", down.Failures).
+		Dur("retry_in", backoff).Msg("link down")
 	k.r.board.LinkFailed(k.lane, down.Err, now)
 }
 
@@ -272,11 +273,11 @@ func (k *laneLink) confirmHolds() {
 
 // forgetEnd tells the range that the hardware has confirmed its release, if a hold over it has ended.
 func (k *laneLink) forgetEnd() {
-	known := k.r.Holds()
-	if len(known.Lifted) == 0 {
+	record := k.r.Holds()
+	if len(record.Lifted) == 0 {
 		return
 	}
-	if place, found := k.r.settings().place(k.lane); found && known.KnowsOfEnd(place) {
+	if place, found := k.r.settings().place(k.lane); found && record.KnowsOfEnd(place) {
 		k.r.addresses.sendRoot(&releaseConfirmed{k.lane})
 	}
 }
@@ -371,16 +372,16 @@ func (l *laneActor) publishLink() {
 // reconcileHolds brings a lane that was loaded in line with the range's holds: a crash may have come between
 // their writes. A lane that is held although no hold is known stays held until staff lift it.
 func (l *laneActor) reconcileHolds() {
-	known := l.r.Holds()
+	record := l.r.Holds()
 	place, _ := l.r.settings().place(l.id)
 	request := func(command lanes.Command) *request {
 		return &request{ctx: context.Background(), command: command, by: lanes.ByStaff}
 	}
-	switch held := known.Over(place); {
+	switch held := record.Over(place); {
 	case held == l.lane.Held:
 	case held:
 		l.enqueue(request(lanes.Hold{}))
-	case known.KnowsOfEnd(place):
+	case record.KnowsOfEnd(place):
 		l.enqueue(request(lanes.Release{}))
 	default:
 		l.r.addresses.sendRoot(&controllerHolds{l.id})

@@ -19,9 +19,9 @@ func soon(seconds int) lanes.Instant {
 
 // shooting is a lane whose session has so many seconds from ten o'clock on.
 func shooting(seconds int) lanes.Lane {
-	time := time.Duration(seconds) * time.Second
+	sold := time.Duration(seconds) * time.Second
 	return lanes.Lane{ID: uuid.UUID{1}, Usable: true, Session: &lanes.Session{
-		ID: uuid.UUID{2}, Phase: lanes.Running, Sold: time, Left: time, Since: soon(0),
+		ID: uuid.UUID{2}, Phase: lanes.Running, Sold: sold, Left: sold, Since: soon(0),
 	}}
 }
 
@@ -29,8 +29,8 @@ func arrived(at int, command lanes.Command) *request {
 	return &request{command: command, at: soon(at)}
 }
 
-// names are those of the requests in the order in which the queue gives them, until it is empty. The lane stays as
-// it is: so the end of the session's time comes at most once.
+// names are those of the requests in the order in which the queue gives them, until it is empty. Of what they do to
+// the lane only the end of the session's time counts here.
 func (w *queue) names(lane lanes.Lane, now int) (names []string) {
 	for {
 		q := w.next(lane, soon(now))

@@ -87,7 +87,8 @@ func (d *Delivery) Append(log []lanes.Logged, event lanes.Event, trace string) [
 		if why = lanes.NotWanted; !to.receiver.gets(event.Kind) {
 			continue
 		}
-		entry := lanes.Logged{Event: event, Trace: trace, Delivery: lanes.Delivery{Webhook: to.receiver.Name, Copy: len(log) > first}}
+		entry := lanes.Logged{Event: event, Trace: trace}
+		entry.Webhook, entry.Copy = to.receiver.Name, len(log) > first
 		switch why := to.box.whyNotSent(); {
 		case why != "":
 			entry.Attempt = new(notSent(event, why))
@@ -98,7 +99,8 @@ func (d *Delivery) Append(log []lanes.Logged, event lanes.Event, trace string) [
 		log = append(log, entry)
 	}
 	if len(log) == first {
-		log = append(log, lanes.Logged{Event: event, Trace: trace, Delivery: lanes.Delivery{Attempt: new(notSent(event, why))}})
+		unsent := lanes.Delivery{Attempt: new(notSent(event, why))}
+		log = append(log, lanes.Logged{Event: event, Trace: trace, Delivery: unsent})
 	}
 	return log
 }

@@ -12,7 +12,7 @@
 //	Forget     the end of a hold that all hardware under it has confirmed explains no later lock: it is forgotten
 //	Found      a controller has come up locked: may it be released?
 //	Broken     a reload would change what a hold lies over: it is refused
-//	Rearranged it did so all the same, since the hold was set meanwhile
+//	Rearranged a hold was set after Broken had looked, and a reload has changed what it lies over
 //
 // Two promises (SPEC.md, ceasefire):
 //

@@ -134,21 +134,21 @@ func (h *Holds) Found(place lanes.Place) (scope lanes.Scope, set bool) {
 	return scope, !h.record.Over(place) && !h.record.KnowsOfEnd(place)
 }
 
-// Broken says, for each hold in force that would not cover under the layout after what it was set over under the one
-// before, why: its bay or lane is gone, or a lane would change its bay under it. A reload that does that is refused.
+// Broken says which holds in force a change of the layout would break, and how: the bay or lane under a hold goes,
+// or a lane leaves or enters a bay under one. A reload that does that is refused.
 func Broken(inForce lanes.Holds, before, after *lanes.Layout) (why []string) {
-	known, to := parts(after), make(map[uuid.UUID]lanes.Place, len(after.Lanes))
+	stays, to := parts(after), make(map[uuid.UUID]lanes.Place, len(after.Lanes))
 	for _, place := range after.Lanes {
 		to[place.ID] = place
 	}
 	for _, hold := range inForce.InForce {
-		if hold.Kind != lanes.OverRange && !known[hold.ID] {
+		if hold.Kind != lanes.OverRange && !stays[hold.ID] {
 			why = append(why, fmt.Sprintf("a hold lies over %s %s; lift it first", hold.Kind, hold.ID))
 		}
 	}
 	for _, was := range before.Lanes {
-		place, stays := to[was.ID]
-		if !stays || place.Bay == was.Bay {
+		place, found := to[was.ID]
+		if !found || place.Bay == was.Bay {
 			continue
 		}
 		for _, bay := range []uuid.UUID{was.Bay, place.Bay} {
@@ -162,14 +162,14 @@ func Broken(inForce lanes.Holds, before, after *lanes.Layout) (why []string) {
 
 // parts are the ids of the bays and lanes of the layout.
 func parts(layout *lanes.Layout) map[uuid.UUID]bool {
-	known := make(map[uuid.UUID]bool, len(layout.Bays)+len(layout.Lanes))
+	all := make(map[uuid.UUID]bool, len(layout.Bays)+len(layout.Lanes))
 	for _, bay := range layout.Bays {
-		known[bay.ID] = true
+		all[bay.ID] = true
 	}
 	for _, place := range layout.Lanes {
-		known[place.ID] = true
+		all[place.ID] = true
 	}
-	return known
+	return all
 }
 
 // Rearranged returns the holds that are to be set and lifted after a reload. A lane that has left the scope of a
@@ -179,7 +179,7 @@ func (h *Holds) Rearranged(before, after *lanes.Layout) (set []lanes.HoldRecord,
 	for _, place := range before.Lanes {
 		was[place.ID] = place
 	}
-	known, record := parts(after), h.record.Holds
+	stays, record := parts(after), h.record.Holds
 	for _, hold := range h.record.InForce {
 		for _, place := range after.Lanes {
 			if old, found := was[place.ID]; found && hold.Covers(old) && !record.Over(place) {
@@ -188,7 +188,7 @@ func (h *Holds) Rearranged(before, after *lanes.Layout) (set []lanes.HoldRecord,
 				set = append(set, own)
 			}
 		}
-		if hold.Kind != lanes.OverRange && !known[hold.ID] {
+		if hold.Kind != lanes.OverRange && !stays[hold.ID] {
 			lift = append(lift, hold.Scope)
 		}
 	}
@@ -207,7 +207,9 @@ func covered(layout *lanes.Layout, scope lanes.Scope, wanted func(lanes.Place) b
 
 // acts is the record of staff having set or lifted the hold, empty if that changes nothing or a controller was
 // found locked.
-func acts(what string, scope lanes.Scope, who string, layout *lanes.Layout, now lanes.Instant, changes bool) []lanes.Act {
+func acts(
+	what string, scope lanes.Scope, who string, layout *lanes.Layout, now lanes.Instant, changes bool,
+) []lanes.Act {
 	if who == lanes.ByController || !changes {
 		return nil
 	}
