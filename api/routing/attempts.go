@@ -30,14 +30,24 @@ const (
 	dialCooldown = time.Second
 )
 
+// dial connects to an address.
+type dial func(ctx context.Context, network, address string) (net.Conn, error)
+
 // newTransport returns a transport to the other nodes. A dead machine is noticed within 15 s, also by a
-// stream that is silent.
-func newTransport(config func(host string) *tls.Config, buffer int) *http.Transport {
-	dialer := &net.Dialer{
-		Timeout: connectTimeout, KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: 5 * time.Second, Count: 2},
+// stream that is silent. connect nil is TCP.
+func newTransport(config func(host string) *tls.Config, connect dial, buffer int) *http.Transport {
+	if connect == nil {
+		connect = (&net.Dialer{
+			KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: 5 * time.Second, Count: 2},
+		}).DialContext
+	}
+	connectInTime := func(ctx context.Context, network, address string) (net.Conn, error) {
+		ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+		defer cancel()
+		return connect(ctx, network, address)
 	}
 	t := &http.Transport{
-		DialContext: dialer.DialContext, IdleConnTimeout: idleTimeout, MaxIdleConnsPerHost: maxIdleConns,
+		DialContext: connectInTime, IdleConnTimeout: idleTimeout, MaxIdleConnsPerHost: maxIdleConns,
 		DisableCompression: true, WriteBufferSize: buffer, ReadBufferSize: buffer,
 		MaxResponseHeaderBytes: 64 << 10,
 	}
@@ -49,7 +59,7 @@ func newTransport(config func(host string) *tls.Config, buffer int) *http.Transp
 		if err != nil {
 			return nil, err
 		}
-		plain, err := dialer.DialContext(ctx, network, address)
+		plain, err := connectInTime(ctx, network, address)
 		if err != nil {
 			return nil, err
 		}

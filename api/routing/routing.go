@@ -103,7 +103,9 @@ type Settings struct {
 	Name      string // of this node
 	Directory Directory
 	// TLS returns the configuration of a connection to the node at the host. nil: plain HTTP.
-	TLS     func(host string) *tls.Config
+	TLS func(host string) *tls.Config
+	// Dial connects to a node; nil: TCP.
+	Dial    dial
 	Metrics *Metrics
 	Log     zerolog.Logger
 }
@@ -126,7 +128,7 @@ type Router struct {
 // New returns a Router. Close must be called.
 func New(s Settings) *Router {
 	r := &Router{
-		Settings: s, short: newTransport(s.TLS, shortBuffer), open: newTransport(s.TLS, openBuffer),
+		Settings: s, short: newTransport(s.TLS, s.Dial, shortBuffer), open: newTransport(s.TLS, s.Dial, openBuffer),
 		anonymous: make(screens.Slots, maxUnauthenticated),
 		underWay:  map[any]int{}, undialled: map[string]time.Time{},
 	}

@@ -5,7 +5,9 @@
 // New goes through named stages. Each needs those before it, and Close ends them in reverse order:
 //
 //	store, sign-ins       what was saved, and who is signed in
-//	clock, actors         the machine's clock beside the store's; the actor system, without a range
+//	clock                 the machine's beside the store's
+//	nodes' address        bound before the others are told of it
+//	actors                the actor system, without a range
 //	ownership             which ranges run here: all, or those that this node owns among several
 //	certificates          of every address that has TLS
 //	runtime               all that depends on the configuration: handlers, credentials, clients of webhooks (runtime.go, handlers.go)

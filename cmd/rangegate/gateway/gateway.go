@@ -27,7 +27,6 @@ import (
 	"rangegate/config"
 	"rangegate/lanes/link/sim"
 	"rangegate/lanes/link/websocket"
-	"rangegate/lanes/store"
 	"rangegate/lanes/store/sqlite"
 	"rangegate/webhook"
 )
@@ -48,8 +47,7 @@ type Settings struct {
 	Shooters bool                          // simulated shooters enter the lanes, call for help and hit the carrier
 	Version  string                        // of the build
 	Log      zerolog.Logger
-	// Listen opens the addresses of the configuration; nil: TCP.
-	Listen func(address string) (net.Listener, error)
+	Outside  Outside // what it reaches beyond its process, zero but in a simulation
 }
 
 // Addresses are the URLs of the servers; Controllers is empty unless controllers dial.
@@ -76,8 +74,7 @@ type Gateway struct {
 	addresses Addresses
 	failed    chan error // of the servers
 
-	snapshots    store.Store
-	signIns      store.SignIns
+	stores       Stores
 	clock        clock.Clock
 	actors       *actors.Gateway
 	ownership    ownership
@@ -110,8 +107,11 @@ type Gateway struct {
 // Misconfigured is for the operator to correct. The end of ctx stops the start, and later what runs in the
 // background.
 func New(ctx context.Context, settings Settings) (*Gateway, error) {
-	if settings.Listen == nil {
-		settings.Listen = listenTCP
+	if settings.Outside.Listen == nil {
+		settings.Outside.Listen = listenTCP
+	}
+	if settings.Outside.Store == nil {
+		settings.Outside.Store = openStore
 	}
 	g := &Gateway{
 		settings: settings, version: settings.Version, log: settings.Log, read: settings.Read,
@@ -132,6 +132,7 @@ func New(ctx context.Context, settings Settings) (*Gateway, error) {
 		{"store", g.openStore},
 		{"sign-ins", g.openSignIns},
 		{"clock", g.startClock},
+		{"nodes' address", g.bindForNodes},
 		{"actors", g.startActors},
 		{"ownership", g.startOwnership},
 		{"certificates", g.readCertificates},
@@ -195,13 +196,13 @@ func (g *Gateway) startLog(context.Context) error {
 }
 
 func (g *Gateway) openStore(ctx context.Context) error {
-	snapshots, signIns, err := openStore(ctx, g.settings.Config.Store, g.registry, g.log)
+	stores, err := g.settings.Outside.Store(ctx, g.settings.Config.Store, g.registry, g.log)
 	if err != nil {
 		return err
 	}
-	g.onClose(snapshots.Close)
-	g.snapshots, g.signIns = snapshots, signIns
-	if file, ok := snapshots.(*sqlite.Store); ok {
+	g.onClose(stores.Snapshots.Close)
+	g.stores = stores
+	if file, ok := stores.Snapshots.(*sqlite.Store); ok {
 		if err := checkAllConfigured(ctx, file, g.settings.Config); err != nil {
 			return Misconfigured{err}
 		}
@@ -210,7 +211,7 @@ func (g *Gateway) openStore(ctx context.Context) error {
 }
 
 func (g *Gateway) openSignIns(ctx context.Context) (err error) {
-	g.sessions, err = control.NewSessions(ctx, g.signIns)
+	g.sessions, err = control.NewSessions(ctx, g.stores.SignIns)
 	g.attempts = control.NewAttempts(g.registry)
 	return err
 }
@@ -220,13 +221,13 @@ func (g *Gateway) openSignIns(ctx context.Context) (err error) {
 func (g *Gateway) startClock(context.Context) error {
 	g.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	g.counts = metrics.New(g.registry)
-	system, err := clock.NewSystem()
+	machine, err := g.settings.Outside.openClock()
 	if err != nil {
 		return err
 	}
-	g.clock = system
-	if server, ok := g.snapshots.(clock.Reference); ok {
-		shared := clock.NewShared(system, server)
+	g.clock = machine
+	if server, ok := g.stores.Snapshots.(clock.Reference); ok {
+		shared := clock.NewShared(machine, server)
 		g.clock = shared
 		stop := watchOffset(g.life, shared, g.counts, g.log)
 		g.onClose(func() error {
@@ -238,27 +239,37 @@ func (g *Gateway) startClock(context.Context) error {
 }
 
 func (g *Gateway) startActors(context.Context) error {
-	g.actors = actors.NewGateway(g.clock, g.snapshots, g.counts, g.log)
+	g.actors = actors.NewGateway(g.clock, g.stores.Snapshots, g.counts, g.log)
 	g.hardware = sim.New(g.clock.Now)
 	g.webhooks, g.catalog = webhook.NewMetrics(g.registry), catalog.NewMetrics(g.registry)
 	g.traffic, g.limiters, g.reloads = api.NewTraffic(g.registry), api.NewLimiters(), newReloadMetrics(g.registry)
 	return nil
 }
 
-// startOwnership decides which ranges are to run here. Its end saves and stops every range.
-func (g *Gateway) startOwnership(context.Context) (err error) {
+// bindForNodes binds the address for the other nodes, which the lease of this one tells them.
+func (g *Gateway) bindForNodes(context.Context) (err error) {
+	nodes := g.settings.Config.Nodes
+	if nodes == nil {
+		return nil
+	}
+	if g.forNodes, err = g.settings.Outside.Listen(nodes.Address); err != nil {
+		return err
+	}
+	g.onClose(func() error {
+		_ = g.forNodes.Close() // the server on it may have closed it
+		return nil
+	})
+	return nil
+}
+
+// startOwnership decides which ranges are to run here. Its end saves and stops every range. It cannot fail:
+// nothing else ends the actors.
+func (g *Gateway) startOwnership(context.Context) error {
 	nodesAddress := ""
-	if nodes := g.settings.Config.Nodes; nodes != nil {
-		if g.forNodes, err = g.settings.Listen(nodes.Address); err != nil {
-			return err
-		}
-		g.onClose(func() error {
-			_ = g.forNodes.Close() // the server on it may have closed it
-			return nil
-		})
+	if g.forNodes != nil {
 		nodesAddress = g.forNodes.Addr().String()
 	}
-	g.ownership = newOwnership(g, g.settings.Config, g.snapshots, nodesAddress, g.settings.Retire)
+	g.ownership = newOwnership(g, g.settings.Config, nodesAddress, g.settings.Retire)
 	g.onClose(func() error {
 		ctx, cancel := context.WithDeadline(context.Background(), g.stopping.Add(stopLanes))
 		defer cancel()
@@ -297,7 +308,7 @@ func (g *Gateway) startRuntime(context.Context) error {
 	g.controllers = g.router.Route(refuseController, g.ofController)(g.acceptor)
 	g.activate(first)
 	g.reloads.finish(true)
-	g.listening = listening{metrics: newConnectionMetrics(g.registry), log: g.log, open: g.settings.Listen, failed: g.failed}
+	g.listening = listening{metrics: newConnectionMetrics(g.registry), log: g.log, open: g.settings.Outside.Listen, failed: g.failed}
 	return nil
 }
 

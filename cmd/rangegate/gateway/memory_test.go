@@ -48,10 +48,10 @@ func TestAGatewayInMemory(t *testing.T) {
 	cfg.Operations.Address = "operations:1"
 	g := gatewaytest.Serve(t, gateway.Settings{
 		Config: cfg, Version: "test", Log: zerolog.Nop(),
-		Listen: func(address string) (net.Listener, error) {
+		Outside: gateway.Outside{Listen: func(address string) (net.Listener, error) {
 			listeners[address] = &memoryListener{address: address, dialled: make(chan net.Conn), closed: make(chan struct{})}
 			return listeners[address], nil
-		},
+		}},
 	})
 	require.Equal(t, "http://api:1", g.URL)
 	client := &http.Transport{DialContext: func(ctx context.Context, _, address string) (net.Conn, error) {

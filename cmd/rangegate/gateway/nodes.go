@@ -26,7 +26,9 @@ func (g *Gateway) newRouter(c *config.Nodes) *routing.Router {
 	if !ok {
 		return nil
 	}
-	settings := routing.Settings{Name: c.Name, Directory: node.keeper, Metrics: routing.NewMetrics(g.registry), Log: g.log}
+	settings := routing.Settings{
+		Name: c.Name, Directory: node.keeper, Dial: g.settings.Outside.Dial, Metrics: routing.NewMetrics(g.registry), Log: g.log,
+	}
 	if watcher := g.certificates.nodes; watcher != nil {
 		settings.TLS = watcher.ClientConfig
 	}

@@ -13,7 +13,6 @@ import (
 	"rangegate/api"
 	"rangegate/config"
 	"rangegate/lanes/store"
-	"rangegate/lanes/store/redis"
 )
 
 // ownership decides which ranges run in this process: all of them, or those that it owns among several nodes.
@@ -76,21 +75,20 @@ func (s single) stop(ctx context.Context) error { return s.actors.Stop(ctx) }
 type shared struct {
 	*Gateway
 	keeper *nodes.Keeper
-	shared *redis.Nodes
+	shared NodeStore
 }
 
 // newOwnership makes the ownership that is configured. listening is the address that the other nodes reach
 // this one by.
-func newOwnership(g *Gateway, c config.Config, snapshots store.Store, listening string, retire []uuid.UUID) ownership {
-	server, ok := snapshots.(*redis.Store)
-	if c.Nodes == nil || !ok {
+func newOwnership(g *Gateway, c config.Config, listening string, retire []uuid.UUID) ownership {
+	if c.Nodes == nil || g.stores.Nodes == nil {
 		return single{g, retire}
 	}
 	var refusing func() string
 	if clock, ok := g.clock.(*clock.Shared); ok {
 		refusing = clock.Refusing
 	}
-	connected := server.Nodes()
+	connected := g.stores.Nodes()
 	return shared{g, nodes.New(nodes.Config{
 		Self:    store.Node{Run: uuid.New(), Name: c.Nodes.Name, Address: c.Nodes.AdvertisedAddress(listening)},
 		Version: g.version, TTL: c.Nodes.TTL, Store: connected, Ranges: nodeRanges{g, retire}, Refusing: refusing,

@@ -22,7 +22,7 @@ func TestAReloadThatIsRefusedDuringTheStartStaysRefused(t *testing.T) {
 	g := gatewaytest.Serve(t, gateway.Settings{
 		Config: cfg, Version: "test", Log: zerolog.Nop(),
 		Read: func() (config.Config, error) { return config.Config{}, errors.New("a file that is wrong") },
-		Listen: func(address string) (net.Listener, error) {
+		Outside: gateway.Outside{Listen: func(address string) (net.Listener, error) {
 			listener, err := net.Listen("tcp", address)
 			require.NoError(t, err)
 			if operations == "" { // is served first
@@ -37,7 +37,7 @@ func TestAReloadThatIsRefusedDuringTheStartStaysRefused(t *testing.T) {
 			require.NoError(t, answer.Body.Close())
 			require.Equal(t, http.StatusUnprocessableEntity, answer.StatusCode)
 			return listener, nil
-		},
+		}},
 	})
 	require.Contains(t, g.Metrics(), "rangegate_config_last_reload_successful 0\n")
 	g.Stop()

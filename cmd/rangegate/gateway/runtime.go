@@ -154,6 +154,9 @@ func (g *Gateway) webhookClient(id uuid.UUID, w config.Webhook, guarded bool) (*
 	return webhook.New(webhook.Settings{
 		Range: id, Name: w.Name, URL: w.URL, Secrets: secrets, Timeout: w.Timeout, Version: productVersion(g.version),
 		Transport: onFirstRequest(func() http.RoundTripper {
+			if simulated := g.settings.Outside.Webhooks; simulated != nil {
+				return simulated
+			}
 			return egress.Transport(guarded, w.Concurrency+delivery.ResendSlots+delivery.PurchaseSlots+simulation.Slots)
 		}),
 		Now:     func() time.Time { return g.clock.Now().Wall },
@@ -238,7 +241,7 @@ func (g *Gateway) driver(r config.Range, trust websocket.TLS) link.Driver {
 			targets[lane.ID] = websocket.Target{Key: lane.Link.Key.Reveal(), Incoming: true}
 			drivers[lane.ID] = overNetwork
 		default:
-			drivers[lane.ID] = g.hardware
+			drivers[lane.ID] = g.simulated()
 		}
 	}
 	return drivers

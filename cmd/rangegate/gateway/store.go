@@ -16,22 +16,22 @@ import (
 	"rangegate/lanes/store/sqlite"
 )
 
-// openStore opens the configured store for the gateway, and what it keeps of sign-ins.
+// openStore opens the configured store for the gateway.
 func openStore(
 	ctx context.Context, c config.Store, registry prometheus.Registerer, log zerolog.Logger,
-) (store.Store, store.SignIns, error) {
+) (Stores, error) {
 	showExposed(c, registry)
 	if c.Redis == "" {
 		signIns, err := sqlite.SignInsBeside(c.SQLite)
 		if err != nil {
-			return nil, nil, err
+			return Stores{}, err
 		}
 		file, err := openSQLite(c.SQLite, store.Retention(c.Retention), registry, log)
-		return file, signIns, err
+		return Stores{Snapshots: file, SignIns: signIns}, err
 	}
 	s, err := redis.Open(ctx, c.Redis.Reveal(), store.Retention(c.Retention))
 	if err != nil {
-		return nil, nil, err
+		return Stores{}, err
 	}
 	warn := func() {
 		for _, warning := range s.Warnings(ctx) {
@@ -45,7 +45,7 @@ func openStore(
 			warn()
 		}
 	}()
-	return s, s.SignIns(), nil
+	return Stores{Snapshots: s, SignIns: s.SignIns(), Nodes: func() NodeStore { return s.Nodes() }}, nil
 }
 
 // showExposed tells the operators whether the store can be read by whoever is on its network.
