@@ -64,7 +64,7 @@ func NewGateway(machine clock.Clock, s store.Store, m *metrics.Metrics, log zero
 	}
 	g.system = supervised.NewSystem(log)
 	g.tasks.Go(func() { clock.Watch(machine, g.quit, g.afterSuspend, g.afterClockStep, g.observeDrift) })
-	g.tasks.Go(g.checkpointAll)
+	g.tasks.Go(g.checkpointRegularly)
 	return g
 }
 
@@ -211,8 +211,15 @@ func await(ctx context.Context, goroutines *sync.WaitGroup) error {
 	}
 }
 
-// checkpointAll writes the checkpoints of all ranges together, so that the store can save them in one go.
-func (g *Gateway) checkpointAll() {
+// CheckpointAll flushes all ranges together, so that the store can save them in one go. It does not wait for that.
+// A store that has lost acknowledged writes of theirs gets them again by it.
+func (g *Gateway) CheckpointAll() {
+	for _, r := range g.running() {
+		r.committer.Checkpoint()
+	}
+}
+
+func (g *Gateway) checkpointRegularly() {
 	ticker := time.NewTicker(checkpointEvery)
 	defer ticker.Stop()
 	for {
@@ -221,9 +228,7 @@ func (g *Gateway) checkpointAll() {
 			return
 		case <-ticker.C:
 		}
-		for _, r := range g.running() {
-			r.committer.Checkpoint()
-		}
+		g.CheckpointAll()
 	}
 }
 
@@ -241,9 +246,7 @@ func (g *Gateway) afterSuspend(slept time.Duration) {
 func (g *Gateway) afterClockStep(by time.Duration) {
 	g.metrics.ClockSteps.Inc()
 	g.log.Warn().Dur("by", by).Msg("the wall clock was set, or has drifted; no session's time changes by it")
-	for _, r := range g.running() {
-		r.committer.Checkpoint()
-	}
+	g.CheckpointAll()
 }
 
 func (g *Gateway) observeDrift(by time.Duration) { g.metrics.ClockDrift.Set(by.Seconds()) }

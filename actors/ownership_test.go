@@ -80,6 +80,9 @@ func (f *nodeFixture) Stop(ctx context.Context, id uuid.UUID) error {
 
 func (f *nodeFixture) Drop(id uuid.UUID) { f.gateway.DropRange(id) }
 
+// CheckpointAll implements nodes.Ranges.
+func (f *nodeFixture) CheckpointAll() { f.gateway.CheckpointAll() }
+
 func (f *nodeFixture) Running() []nodes.Running { return f.gateway.Running() }
 
 func startNode(t *testing.T, server *redistest.Server, name string, settings ...Settings) *nodeFixture {

@@ -25,6 +25,7 @@ type memory struct {
 	answers map[string]lanes.KeptAnswer
 	ended   map[uuid.UUID]lanes.Ended
 	ending  map[uuid.UUID]lanes.Ended // not durable yet
+	lately  map[uuid.UUID]lanes.Ended // saved a moment ago
 
 	savedEvent, savedEnded uint64
 	fenced                 bool
@@ -68,6 +69,11 @@ func (m *memory) Acts(_ context.Context, of store.RangeEpoch, _ uint64, _ int) (
 
 func (m *memory) Ending(id uuid.UUID) (lanes.Ended, bool) {
 	ended, found := m.ending[id]
+	return ended, found
+}
+
+func (m *memory) EndedLately(id uuid.UUID) (lanes.Ended, bool) {
+	ended, found := m.lately[id]
 	return ended, found
 }
 
@@ -211,6 +217,11 @@ func TestASessionThatIsOnNoLane(t *testing.T) {
 	require.NoError(t, err, "its end is in force, and on its way to the store")
 	require.Equal(t, at.Add(time.Hour), end)
 	require.ErrorIs(t, errorOf(r.SessionEnd(context.Background(), uuid.New())), lanes.ErrSessionNotFound)
+	lost := uuid.New()
+	m.lately = map[uuid.UUID]lanes.Ended{lost: {At: at.Add(time.Minute)}}
+	end, err = r.SessionEnd(context.Background(), lost)
+	require.NoError(t, err, "the store has lost it in a fail-over, and nothing was flushed since")
+	require.Equal(t, at.Add(time.Minute), end)
 	m.err = &store.CorruptError{Record: "session", Err: errors.New("cut")}
 	end, err = r.SessionEnd(context.Background(), damaged)
 	require.NoError(t, err, "it has ended, and nobody can learn more of it")

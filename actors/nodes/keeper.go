@@ -39,7 +39,8 @@ type Store interface {
 	Claim(ctx context.Context, by store.Node, now time.Time, expected []store.Ownership) []store.Claimed
 	// SetOwner names the owner of a range, or nobody, while it has this epoch and this owner.
 	SetOwner(ctx context.Context, from store.Ownership, to store.Node) (current store.Ownership, changed bool, err error)
-	// Announce tells the other nodes, and Watch returns what is announced until ctx ends. Announcements may be lost.
+	// Announce tells the other nodes, and Watch returns what is announced until ctx ends. Announcements may
+	// be lost.
 	Announce(ctx context.Context, changed []store.Ownership) error
 	Watch(ctx context.Context) <-chan store.Ownership
 }
@@ -52,6 +53,9 @@ type Ranges interface {
 	Stop(ctx context.Context, rangeID uuid.UUID) error
 	// Drop stops a range that another node has claimed. Nothing is saved.
 	Drop(rangeID uuid.UUID)
+	// CheckpointAll has every range flush at once: a store that has lost acknowledged writes gets them again.
+	// It does not wait for that.
+	CheckpointAll()
 	Running() []Running
 }
 
@@ -129,7 +133,8 @@ func New(c Config) *Keeper {
 	}
 }
 
-// Start makes the node one of those that serve these ranges. It does not wait until a range runs. Stop must be called.
+// Start makes the node one of those that serve these ranges. It does not wait until a range runs. Stop must
+// be called.
 func (k *Keeper) Start(ranges []uuid.UUID, digest string) {
 	k.Configure(ranges, digest)
 	var work, renewing context.Context
@@ -288,7 +293,8 @@ func (k *Keeper) workUntil(ctx context.Context) {
 	}
 }
 
-// heard notes what another node has announced, and what follows at once: a node that stops announces all its ranges.
+// heard notes what another node has announced, and what follows at once: a node that stops announces all its
+// ranges.
 func (k *Keeper) heard(ctx context.Context, change store.Ownership, more <-chan store.Ownership) {
 	for open := true; open; {
 		k.mu.Lock()
@@ -399,7 +405,8 @@ func (k *Keeper) view() (v view, ready bool) {
 		if e.recordChangedAt.IsZero() {
 			continue
 		}
-		// The owner held a lease when it claimed the range: it is dead if it has none in an answer to a later question.
+		// The owner held a lease when it claimed the range: it is dead if it has none in an answer to a later
+		// question.
 		owned := e.record.Owner.Run != uuid.Nil
 		e.dead = owned && !k.lease.isLive(e.record.Owner.Run) && k.lease.askedAt.After(e.recordChangedAt)
 		switch alive := owned && !e.dead; {
@@ -441,7 +448,8 @@ func (k *Keeper) busyRanges() map[uuid.UUID]bool {
 	return busy
 }
 
-// claim claims the ranges together, and starts those that it has got, the ones with most running sessions first.
+// claim claims the ranges together, and starts those that it has got, the ones with most running sessions
+// first.
 func (k *Keeper) claim(ctx context.Context, claims []claim) {
 	if len(claims) == 0 {
 		return

@@ -3,6 +3,7 @@ package nodes_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -37,6 +38,7 @@ type node struct {
 	inUse    map[uuid.UUID]bool
 	dropped  int
 	stopped  int
+	saved    int   // how often all were saved
 	refuses  error // of Start
 	refusing string
 
@@ -50,8 +52,10 @@ type gate struct {
 	*redis.Nodes
 	mu     sync.Mutex
 	closed bool
-	watch  bool // false: announcements are lost
-	looked int  // how often the leases were read alone
+	server string    // not empty: another one has the leases since
+	lost   uuid.UUID // the node whose last renewals that one lacks
+	watch  bool      // false: announcements are lost
+	looked int       // how often the leases were read alone
 }
 
 var errOutOfReach = errors.New("out of reach")
@@ -75,7 +79,21 @@ func (g *gate) Renew(ctx context.Context, l store.Lease, ttl time.Duration) (sto
 	if err := g.err(); err != nil {
 		return store.Leases{}, err
 	}
-	return g.Nodes.Renew(ctx, l, ttl)
+	leases, err := g.Nodes.Renew(ctx, l, ttl)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.server != "" {
+		leases.Server = g.server
+		leases.Live = slices.DeleteFunc(leases.Live, func(l store.Lease) bool { return l.Run == g.lost })
+	}
+	return leases, err
+}
+
+// failOver has another server answer from now on, which lacks the lease of that node until it has renewed it.
+func (g *gate) failOver(lacks uuid.UUID) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.server, g.lost = "another", lacks
 }
 
 // Live is never out of reach.
@@ -165,6 +183,12 @@ func (n *node) Drop(id uuid.UUID) {
 	defer n.mu.Unlock()
 	delete(n.running, id)
 	n.dropped++
+}
+
+func (n *node) CheckpointAll() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.saved++
 }
 
 func (n *node) Running() []nodes.Running {
@@ -258,7 +282,8 @@ func (n *node) stop() {
 	require.NoError(n.t, n.keeper.Stop(ctx))
 }
 
-// rangesNumbered returns the ids of that many ranges, the same each time: which node has which follows from them.
+// rangesNumbered returns the ids of that many ranges, the same each time: which node has which follows from
+// them.
 func rangesNumbered(count int) []uuid.UUID {
 	ids := make([]uuid.UUID, count)
 	for i := range ids {
@@ -408,8 +433,41 @@ func TestTheFirstNodeAfterAnOutageWaitsForTheOthers(t *testing.T) {
 	require.Zero(t, dropped)
 }
 
-// The store is empty afterwards: owners name themselves once they have refilled it, and nobody is faster.
+// A fail-over loses the last renewals: nobody counts as dead by that, and what is acknowledged is saved to
+// the new server.
+func TestAfterAFailOverOwnersHaveTheTimeToRenew(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	ranges := rangesNumbered(20)
+	both := startTogether(t, server, ranges, "a", "b")
+	a, b := both[0], both[1]
+	inA, _, _ := a.counts()
+	time.Sleep(2 * ttl) // a may take over what it likes
+	a.shared.failOver(b.self.Run)
+	time.Sleep(ttl / 2)
+	a.shared.failOver(uuid.Nil)
+	require.Eventually(t, func() bool {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		return a.saved > 0
+	}, patience, tick)
+	time.Sleep(2 * ttl)
+	still, _, _ := a.counts()
+	require.Equal(t, inA, still)
+	inB, dropped, _ := b.counts()
+	require.Equal(t, len(ranges)-inA, inB)
+	require.Zero(t, dropped)
+}
+
+// The store is empty afterwards, or names an owner of before. Owners name themselves once they have refilled
+// it, and nobody is faster.
 func TestAStoreThatForgetsItsOwnersHearsOfThemAgain(t *testing.T) {
+	for what, names := range map[string]store.Node{"it names nobody": {}, "it names one of before": {Run: uuid.New(), Name: "dead", Address: "dead:7443"}} {
+		t.Run(what, func(t *testing.T) { forgetOwners(t, names) })
+	}
+}
+
+func forgetOwners(t *testing.T, names store.Node) {
 	t.Parallel()
 	server := redistest.Start(t)
 	ranges := rangesNumbered(8)
@@ -423,7 +481,7 @@ func TestAStoreThatForgetsItsOwnersHearsOfThemAgain(t *testing.T) {
 				record.Owner = b.self
 			}
 		}
-		_, changed, err := a.shared.Nodes.SetOwner(t.Context(), record, store.Node{})
+		_, changed, err := a.shared.Nodes.SetOwner(t.Context(), record, names)
 		require.NoError(t, err)
 		require.True(t, changed)
 	}
@@ -431,7 +489,7 @@ func TestAStoreThatForgetsItsOwnersHearsOfThemAgain(t *testing.T) {
 		owners, err := a.shared.Owners(t.Context(), ranges)
 		require.NoError(t, err)
 		for _, o := range owners {
-			if o.Owner == (store.Node{}) {
+			if o.Owner == names {
 				return false
 			}
 		}
@@ -638,7 +696,8 @@ func TestOwnersOfRangesThatNobodyHas(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// A node that has started since the newest renewal is found in the store. Names of nobody cost it one read a second.
+// A node that has started since the newest renewal is found in the store. Names of nobody cost it one read a
+// second.
 func TestANodeThatHasJustStartedIsKnown(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)

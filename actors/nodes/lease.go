@@ -26,6 +26,7 @@ type lease struct {
 	held        bool          // the newest renewal has succeeded
 	since       time.Time     // renewed since then without a gap; zero while the newest renewal has failed
 	lost        bool          // it had ended, or renewals had failed, since the start
+	server      string        // that had it at the newest renewal
 	nodes       string        // who may own ranges, to see that it changes
 	nodesSameAt time.Time     // since when they are the same
 }
@@ -50,13 +51,14 @@ func (l *lease) isLive(run uuid.UUID) bool {
 	return slices.ContainsFunc(l.all, func(other store.Lease) bool { return other.Run == run })
 }
 
-// renewed takes over what the store has answered to a renewal that was sent at that time.
+// renewed takes over what the store has answered to a renewal that was sent at that time. After a fail-over
+// the new server may lack the last renewals of nodes that live: they get a TTL to renew, as after a gap.
 func (l *lease) renewed(sent time.Time, asked store.Lease, answer store.Leases) {
-	if l.since.IsZero() || !answer.Continued {
+	if l.since.IsZero() || !answer.Continued || answer.Server != l.server {
 		l.lost = l.lost || !l.askedAt.IsZero()
 		l.since = sent
 	}
-	l.all, l.askedAt, l.held = answer.Live, sent, true
+	l.all, l.askedAt, l.held, l.server = answer.Live, sent, true, answer.Server
 	var nodes []string
 	for _, other := range answer.Live {
 		if other.Run == asked.Run && asked.Digest == l.digest {
@@ -72,7 +74,8 @@ func (l *lease) renewed(sent time.Time, asked store.Lease, answer store.Leases) 
 
 func (l *lease) failed() { l.held, l.since = false, time.Time{} }
 
-// renewUntil renews the lease until ctx ends. Nothing else runs on its goroutine: what takes long costs no lease.
+// renewUntil renews the lease until ctx ends. Nothing else runs on its goroutine: what takes long costs no
+// lease.
 func (k *Keeper) renewUntil(ctx context.Context) {
 	next := time.NewTicker(k.TTL / renewals)
 	defer next.Stop()
@@ -110,7 +113,15 @@ func (k *Keeper) renew(ctx context.Context) {
 		k.lease.renewed(sent, asked, answer)
 	}
 	after := k.lease
+	moved := err == nil && before.server != "" && before.server != answer.Server
+	if moved {
+		k.sweptAt = time.Time{}
+	}
 	k.mu.Unlock()
+	if moved { // before an owner of before, which the new server may name, has waited for its TTL
+		k.Log.Warn().Msg("another server has the leases: the ranges here are saved to it, and this node takes none of others for a TTL")
+		k.Ranges.CheckpointAll()
+	}
 	switch {
 	case err != nil:
 		k.Metrics.failed.Inc()

@@ -61,7 +61,7 @@ const (
 type plan struct {
 	claim   []claim
 	letGo   []uuid.UUID // another node has claimed it
-	name    []uuid.UUID // it runs here, and the store has lost who owns it
+	name    []uuid.UUID // it runs here, and the store names nobody, or an owner of before: a fail-over has lost who owns it
 	disown  []uuid.UUID // this run owns it, and cannot run it
 	release []uuid.UUID // it runs here, and another node is to run it
 }
@@ -86,7 +86,7 @@ func decide(v view) plan {
 		case r.busy:
 		case r.here && r.Epoch > r.epoch:
 			p.letGo = append(p.letGo, r.Range)
-		case r.here && r.Epoch == r.epoch && r.Owner == (store.Node{}):
+		case r.here && r.Epoch == r.epoch && !mine: // only this node releases it
 			p.name = append(p.name, r.Range)
 		case r.here:
 			if !mine || len(candidates) == 0 || best(candidates, r.Range).Run == v.self && !draining || !draining && (!v.settled || r.moved) {

@@ -36,6 +36,9 @@ type Leases struct {
 	// Continued is false when the node's own lease had ended before, or was never held: the others may have
 	// counted it as dead.
 	Continued bool
+	// Server names the server that has the leases. Another one than before may have lost what nodes that live
+	// have renewed.
+	Server string
 }
 
 // Claimed is the outcome of a claim for a node. Where the range was taken, Ownership says by whom, or that it

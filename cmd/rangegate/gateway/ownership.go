@@ -175,5 +175,8 @@ func (n nodeRanges) Stop(ctx context.Context, rangeID uuid.UUID) error {
 // Drop implements nodes.Ranges.
 func (n nodeRanges) Drop(rangeID uuid.UUID) { n.actors.DropRange(rangeID) }
 
+// CheckpointAll implements nodes.Ranges.
+func (n nodeRanges) CheckpointAll() { n.actors.CheckpointAll() }
+
 // Running implements nodes.Ranges.
 func (n nodeRanges) Running() []nodes.Running { return n.actors.Running() }

@@ -1,7 +1,7 @@
 -- Renews the lease of the node ARGV[1] for ARGV[2] milliseconds, or ends it where that is 0, and removes the leases that have ended.
 -- ARGV[3] is the digest of its configuration, ARGV[4] since when it has that as far as it knows, in milliseconds, or 0, ARGV[5] its
 -- record. KEYS[1] is a hash: run → 'end, digest since, digest, record', times by the clock of this server.
---   {'applied', 'continued' or 'new', {lease, ...}} | {'corrupt', key, reason}
+--   {'applied', 'continued' or 'new', {lease, ...}, run_id of this server} | {'corrupt', key, reason}
 local key, run, ttl, digest, known_since, record = KEYS[1], ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]), ARGV[5]
 local kind = redis.call('TYPE', key).ok
 if kind ~= 'hash' and kind ~= 'none' then
@@ -40,4 +40,6 @@ end
 for _, gone in ipairs(ended) do
   redis.call('HDEL', key, gone)
 end
-return {'applied', continued, live}
+local info = redis.pcall('INFO', 'server')
+local server = type(info) == 'string' and string.match(info, 'run_id:(%w+)') or ''
+return {'applied', continued, live, server}

@@ -57,7 +57,7 @@ func (n *Nodes) Renew(ctx context.Context, lease store.Lease, ttl time.Duration)
 	if err != nil {
 		return store.Leases{}, err
 	}
-	leases := store.Leases{Continued: r.text(1) == "continued"}
+	leases := store.Leases{Continued: r.text(1) == "continued", Server: r.text(3)}
 	leases.Live, err = n.parseLeases(r.list(2))
 	return leases, err
 }
