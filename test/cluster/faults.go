@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"rangegate/test/linear"
 	"rangegate/test/support"
 	"rangegate/test/support/proxy"
 )
@@ -118,7 +119,7 @@ func (c *cluster) askAtOnce(n *node) {
 		defer func() { probe.only = nil }()
 		l := r.lanes[longLane]
 		probe.read(l)
-		probe.command(ctx, l, call{kind: "resume", session: l.getNewest()})
+		probe.command(ctx, l, linear.Call{Kind: "resume", Session: l.getNewest()})
 		probe.read(l)
 	})
 }

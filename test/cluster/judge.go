@@ -1,20 +1,18 @@
 package cluster
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/anishathalye/porcupine"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"rangegate/lanes"
+	"rangegate/test/linear"
 	"rangegate/test/support"
 )
 
@@ -61,18 +59,15 @@ func (c *cluster) judgeLanes() {
 			for range 2 * len(c.nodes) { // through every node, more or less
 				probe.read(l)
 			}
-			l.mu.Lock()
-			history := slices.Clone(l.history)
-			l.mu.Unlock()
-			verdict := porcupine.CheckOperationsTimeout(laneModel, history, time.Minute)
+			unexplained := l.history.Judge()
 			mu.Lock()
-			for _, o := range history {
-				counted[o.Input.(call).kind+" "+string(o.Output.(reply).outcome)]++
-			}
-			if verdict != porcupine.Ok {
-				c.fault("range %d lane %d: no order of requests explains the answers (%v):\n%s", r.number, l.number, verdict, describe(history))
+			for kind, times := range l.history.Count() {
+				counted[kind] += times
 			}
 			mu.Unlock()
+			if unexplained != "" {
+				c.fault("range %d lane %d: no order of requests explains the answers: %s", r.number, l.number, unexplained)
+			}
 		}
 	})
 	c.t.Logf("requests: %v; %d reads more were answered by an owner of before", counted, c.outdatedReads.Load())
@@ -84,48 +79,13 @@ func (c *cluster) notMadeYet() []string {
 	made := map[string]bool{}
 	for _, r := range c.ranges {
 		for _, l := range r.lanes {
-			l.mu.Lock()
-			for _, o := range l.history {
-				made[o.Input.(call).kind+" "+string(o.Output.(reply).outcome)] = true
+			for kind := range l.history.Count() {
+				made[kind] = true
 			}
-			l.mu.Unlock()
 		}
 	}
 	needed := []string{"create done", "create refused", "modify done", "pause done", "resume done", "stop done", "read done", "buy done", "move done"}
 	return slices.DeleteFunc(needed, func(kind string) bool { return made[kind] })
-}
-
-// describe is the end of a history, in the order of the answers, up to what cannot be explained. What was
-// asked by then and answered later may have happened.
-func describe(history []porcupine.Operation) string {
-	slices.SortFunc(history, func(a, b porcupine.Operation) int { return cmp.Compare(a.Return, b.Return) })
-	bad := len(history)
-	for n := 1; n <= len(history); n++ {
-		prefix := slices.Clone(history[:n])
-		for _, o := range history[n:] {
-			if answer := o.Output.(reply); o.Call <= history[n-1].Return && answer.outcome != refused && o.Input.(call).kind != "read" {
-				o.Return = forever
-				if answer.outcome == done {
-					answer.outcome = maybe
-				}
-				o.Output = answer
-				prefix = append(prefix, o)
-			}
-		}
-		if porcupine.CheckOperationsTimeout(laneModel, prefix, 10*time.Second) != porcupine.Ok {
-			bad = n
-			break
-		}
-	}
-	var text strings.Builder
-	for _, o := range history[max(0, bad-20):bad] {
-		end := fmt.Sprint(time.Duration(o.Return))
-		if o.Return == forever {
-			end = "?"
-		}
-		fmt.Fprintf(&text, "  %v to %s, client %d: %+v: %+v\n", time.Duration(o.Call), end, o.ClientId, o.Input, o.Output)
-	}
-	return text.String()
 }
 
 // judgeControllers checks that no controller has put a state in force of a gateway with a lower epoch than it
@@ -196,11 +156,11 @@ func (c *client) get(r *rangeFixture, path string, into any) (err error) {
 		if n == nil {
 			continue
 		}
-		var answered answer
+		var answered linear.Answer
 		if answered, err = c.ask(n, r, http.MethodGet, path, ""); err != nil {
 			continue
 		}
-		if answered.Status == http.StatusOK && !answered.outdated {
+		if answered.Status == http.StatusOK && !answered.Outdated {
 			return json.Unmarshal([]byte(answered.Body), into)
 		}
 		err = fmt.Errorf("GET %s of range %d: %d %s", path, r.number, answered.Status, answered.Body)
@@ -217,12 +177,12 @@ const moveError = 100 * time.Millisecond
 // the time that went by here, whichever machines it was counted on.
 func (c *cluster) judgeTime() {
 	c.t.Helper()
-	ended := make([]span, len(c.ranges))
+	ended := make([]linear.Span, len(c.ranges))
 	c.eachRange(func(probe *client, r *rangeFixture) {
 		l := r.lanes[longLane]
-		ended[r.number].lo = now()
-		probe.command(c.t.Context(), l, call{kind: "stop", session: l.getNewest()})
-		ended[r.number].hi = now()
+		ended[r.number].Lo = now()
+		probe.command(c.t.Context(), l, linear.Call{Kind: "stop", Session: l.getNewest()})
+		ended[r.number].Hi = now()
 	})
 	var mu sync.Mutex
 	var worst time.Duration
@@ -244,7 +204,7 @@ func (c *cluster) judgeTime() {
 				continue
 			}
 			found = true
-			least, most := ended[r.number].lo-r.longAt.hi, ended[r.number].hi-r.longAt.lo
+			least, most := ended[r.number].Lo-r.longAt.Hi, ended[r.number].Hi-r.longAt.Lo
 			off := max(0, least-s.Used.Duration, s.Used.Duration-most)
 			worst = max(worst, off)
 			if moves := c.hardware.owners(r.number, longLane) - 1; off > time.Duration(1+moves)*moveError {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"rangegate/test/linear"
 	"rangegate/test/support"
 )
 
@@ -51,9 +52,9 @@ func (c *cluster) sellLong() {
 	ctx, cancel := context.WithTimeout(c.t.Context(), support.Patience)
 	defer cancel()
 	c.eachRange(func(probe *client, r *rangeFixture) {
-		r.longAt.lo = now()
-		probe.command(ctx, r.lanes[longLane], call{kind: "create", lane: longLane, minutes: longMinutes})
-		r.longAt.hi = now()
+		r.longAt.Lo = now()
+		probe.command(ctx, r.lanes[longLane], linear.Call{Kind: "create", Lane: longLane, Minutes: longMinutes})
+		r.longAt.Hi = now()
 	})
 	for _, r := range c.ranges {
 		require.NotEmpty(c.t, r.lanes[longLane].getNewest(), "the session of range %d is sold", r.number)
@@ -79,10 +80,10 @@ func (c *cluster) waitServed(fault time.Duration) served {
 	var took []time.Duration
 	var without []int
 	c.eachRange(func(probe *client, r *rangeFixture) {
-		got := probe.command(ctx, r.lanes[longLane], call{kind: "modify", session: r.lanes[longLane].getNewest(), minutes: 1})
+		got := probe.command(ctx, r.lanes[longLane], linear.Call{Kind: "modify", Session: r.lanes[longLane].getNewest(), Minutes: 1})
 		mu.Lock()
 		defer mu.Unlock()
-		if got.outcome == done {
+		if got.Outcome == linear.Done {
 			took = append(took, now()-fault)
 		} else {
 			without = append(without, r.number)

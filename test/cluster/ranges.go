@@ -14,6 +14,7 @@ import (
 
 	"rangegate/cmd/rangegate/lanesim"
 	"rangegate/lanes/link/sim"
+	"rangegate/test/linear"
 	"rangegate/test/support"
 )
 
@@ -32,7 +33,7 @@ type rangeFixture struct {
 	*cluster
 	number int
 	lanes  [spareLane]*lane // by the lane that their session is sold on
-	longAt span             // when the session on the second lane was sold
+	longAt linear.Span      // when the session on the second lane was sold
 	newest atomic.Uint64    // the highest epoch of an owner that any client or controller has shown so far
 }
 
