@@ -1,5 +1,5 @@
 # Every target is a line or two; what it needs and is missing it installs, or says that it cannot.
-.PHONY: build run cluster test contract lint bench profile fuzz soak mutants package clean tools
+.PHONY: build run cluster test simulate contract lint bench profile fuzz soak mutants package clean tools
 
 build: ; go build -o bin/rangegate ./cmd/rangegate
 
@@ -9,6 +9,9 @@ run: build ; bin/rangegate playground
 cluster: ; go run ./cmd/rangecluster
 
 test: tools ; .ci/test
+
+# An installation in virtual time, from one seed: every delay and every fault is drawn from it.
+simulate: ; SEED=$(or $(SEED),1) go test -count 1 -v ./test/simulation
 
 # Some of the tests: the gateway against its documents and against standards, with the tools of others; the code against
 # the rules of its packages.

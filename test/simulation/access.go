@@ -1,0 +1,258 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"rangegate/cmd/rangegate/gateway"
+	"rangegate/lanes"
+	"rangegate/lanes/store"
+	"rangegate/test/simulation/memory"
+)
+
+// access is the store as one run of a gateway reaches it: over a network that is slow, loses answers, and
+// delivers what was sent although its sender is dead by then.
+type access struct {
+	*memory.Store
+	world   *world
+	machine *machine
+	life    *life
+}
+
+var _ store.Store = (*access)(nil)
+
+// storeFault is what becomes of one call.
+type storeFault struct {
+	before, after time.Duration // of the server's step
+	end           string        // answered, refused, answerLost, callLost
+}
+
+// How a call of the store ends.
+const (
+	answered   = "answered"
+	refused    = "refused"    // the server says that it writes nothing
+	answerLost = "answerLost" // it took effect, and the connection breaks
+	callLost   = "callLost"   // it never arrives
+)
+
+var errAnswerLost = errors.New("the connection to the store broke")
+
+// callStore makes one call. The server's step happens even if the caller waits no longer, or is dead.
+func callStore[T any](ctx context.Context, a *access, fault storeFault, step func(ctx context.Context) (T, error)) (T, error) {
+	var none T
+	if err := a.life.io(ctx, a.machine); err != nil {
+		return none, err
+	}
+	type outcome struct {
+		value T
+		err   error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		time.Sleep(fault.before)
+		switch fault.end {
+		case callLost:
+			return
+		case refused:
+			done <- outcome{err: store.ErrRefused}
+			return
+		}
+		a.world.awaitStore()
+		value, err := step(context.WithoutCancel(ctx))
+		time.Sleep(fault.after)
+		if fault.end == answerLost {
+			err = errAnswerLost
+		}
+		done <- outcome{value, err}
+	}()
+	select {
+	case o := <-done:
+		if err := a.life.io(context.Background(), a.machine); err != nil { // the answer of before a freeze comes after it
+			return none, err
+		}
+		return o.value, o.err
+	case <-ctx.Done():
+		return none, ctx.Err()
+	case <-time.After(storeTimeout):
+		return none, errStoreTimeout
+	case <-a.life.ended:
+		return none, errDead
+	}
+}
+
+// storeTimeout bounds a call, as the timeouts of a Redis client do.
+const storeTimeout = 5 * time.Second
+
+var errStoreTimeout = errors.New("the store has not answered in time")
+
+// stores opens the store for a gateway on that machine.
+func (w *world) stores(m *machine, retention store.Retention) gateway.Stores {
+	a := &access{Store: w.server.Open(retention), world: w, machine: m, life: m.life()}
+	opened := gateway.Stores{Snapshots: a, SignIns: a.SignIns()}
+	if len(w.machines) > 1 {
+		opened.Nodes = func() gateway.NodeStore { return nodeAccess{a, a.Nodes()} }
+	}
+	return opened
+}
+
+// Claim implements store.Store.
+func (a *access) Claim(ctx context.Context, rangeID uuid.UUID, now time.Time) (uint64, error) {
+	return callStore(ctx, a, a.world.writeFault(), func(ctx context.Context) (uint64, error) {
+		return a.Store.Claim(ctx, rangeID, now)
+	})
+}
+
+// Load implements store.Store.
+func (a *access) Load(ctx context.Context, rangeID uuid.UUID) (store.Recovered, error) {
+	return callStore(ctx, a, a.world.readFault(), func(ctx context.Context) (store.Recovered, error) {
+		return a.Store.Load(ctx, rangeID)
+	})
+}
+
+// Flush implements store.Store. What is written is on record for the judge at the instant at which it is
+// written.
+func (a *access) Flush(ctx context.Context, batch store.Batch) error {
+	fault := a.world.writeFault()
+	_, err := callStore(ctx, a, fault, func(ctx context.Context) (struct{}, error) {
+		err := a.world.judge.flushed(batch, func() error { return a.Store.Flush(ctx, batch) })
+		a.world.trace("%s flushes range %.8s (%d, %d) refill %v %+v: %v", a.machine.name, batch.Range, batch.Epoch, batch.N, batch.Refill, fault, err)
+		return struct{}{}, err
+	})
+	return err
+}
+
+// Confirm implements store.Store.
+func (a *access) Confirm(ctx context.Context, of store.RangeEpoch) error {
+	_, err := callStore(ctx, a, a.world.readFault(), func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, a.Store.Confirm(ctx, of)
+	})
+	return err
+}
+
+// Ended implements store.Store.
+func (a *access) Ended(ctx context.Context, of store.RangeEpoch, session uuid.UUID) (lanes.Ended, error) {
+	return callStore(ctx, a, a.world.readFault(), func(ctx context.Context) (lanes.Ended, error) {
+		return a.Store.Ended(ctx, of, session)
+	})
+}
+
+// Answer implements store.Store.
+func (a *access) Answer(ctx context.Context, of store.RangeEpoch, name string) (lanes.KeptAnswer, error) {
+	return callStore(ctx, a, a.world.readFault(), func(ctx context.Context) (lanes.KeptAnswer, error) {
+		return a.Store.Answer(ctx, of, name)
+	})
+}
+
+// Events implements store.Store.
+func (a *access) Events(ctx context.Context, of store.RangeEpoch, after uint64, limit int) ([]lanes.Logged, error) {
+	return callStore(ctx, a, a.world.readFault(), func(ctx context.Context) ([]lanes.Logged, error) {
+		return a.Store.Events(ctx, of, after, limit)
+	})
+}
+
+// History implements store.Store.
+func (a *access) History(ctx context.Context, of store.RangeEpoch, after uint64, limit int) ([]lanes.Ended, error) {
+	return callStore(ctx, a, a.world.readFault(), func(ctx context.Context) ([]lanes.Ended, error) {
+		return a.Store.History(ctx, of, after, limit)
+	})
+}
+
+// Time implements clock.Reference.
+func (a *access) Time(ctx context.Context) (time.Time, string, error) {
+	type reading struct {
+		at   time.Time
+		name string
+	}
+	got, err := callStore(ctx, a, a.world.readFault(), func(ctx context.Context) (reading, error) {
+		at, name, err := a.Store.Time(ctx)
+		return reading{at, name}, err
+	})
+	return got.at, got.name, err
+}
+
+// nodeAccess is what the nodes share, over the same network.
+type nodeAccess struct {
+	*access
+	nodes memory.Nodes
+}
+
+// Close has nothing to close.
+func (n nodeAccess) Close() error { return nil }
+
+// Renew implements nodes.Store.
+func (n nodeAccess) Renew(ctx context.Context, l store.Lease, ttl time.Duration) (store.Leases, error) {
+	return callStore(ctx, n.access, n.world.readFault(), func(ctx context.Context) (store.Leases, error) {
+		return n.nodes.Renew(ctx, l, ttl)
+	})
+}
+
+// Live implements nodes.Store.
+func (n nodeAccess) Live(ctx context.Context) ([]store.Lease, error) {
+	return callStore(ctx, n.access, n.world.readFault(), n.nodes.Live)
+}
+
+// End implements nodes.Store.
+func (n nodeAccess) End(ctx context.Context, run uuid.UUID) error {
+	_, err := callStore(ctx, n.access, n.world.writeFault(), func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, n.nodes.End(ctx, run)
+	})
+	return err
+}
+
+// Owners implements nodes.Store.
+func (n nodeAccess) Owners(ctx context.Context, ranges []uuid.UUID) ([]store.Ownership, error) {
+	return callStore(ctx, n.access, n.world.readFault(), func(ctx context.Context) ([]store.Ownership, error) {
+		return n.nodes.Owners(ctx, ranges)
+	})
+}
+
+// Claim implements nodes.Store. Each range's claim has a fate of its own.
+func (n nodeAccess) Claim(ctx context.Context, by store.Node, now time.Time, expected []store.Ownership) []store.Claimed {
+	outcomes := make([]store.Claimed, len(expected))
+	for i, e := range expected {
+		claimed, err := callStore(ctx, n.access, n.world.writeFault(), func(ctx context.Context) (store.Claimed, error) {
+			claimed := n.nodes.Claim(ctx, by, now, []store.Ownership{e})[0]
+			n.world.trace("%s claims range %.8s from (%d, %s): taken %v, epoch %d", n.machine.name, e.Range, e.Epoch, e.Owner.Name, claimed.Taken, claimed.Epoch)
+			return claimed, claimed.Err
+		})
+		if outcomes[i] = claimed; err != nil {
+			outcomes[i] = store.Claimed{Ownership: e, Err: fmt.Errorf("claim: %w", err)}
+		}
+	}
+	return outcomes
+}
+
+// SetOwner implements nodes.Store.
+func (n nodeAccess) SetOwner(ctx context.Context, from store.Ownership, to store.Node) (store.Ownership, bool, error) {
+	type outcome struct {
+		current store.Ownership
+		changed bool
+	}
+	got, err := callStore(ctx, n.access, n.world.writeFault(), func(ctx context.Context) (outcome, error) {
+		current, changed, err := n.nodes.SetOwner(ctx, from, to)
+		n.world.trace("%s sets the owner of range %.8s in epoch %d to %q: %v", n.machine.name, from.Range, from.Epoch, to.Name, changed)
+		return outcome{current, changed}, err
+	})
+	if err != nil {
+		return from, false, err
+	}
+	return got.current, got.changed, nil
+}
+
+// Announce implements nodes.Store. Some announcements are lost.
+func (n nodeAccess) Announce(ctx context.Context, changed []store.Ownership) error {
+	_, err := callStore(ctx, n.access, n.world.readFault(), func(ctx context.Context) (struct{}, error) {
+		if n.world.chance(20) {
+			return struct{}{}, nil
+		}
+		return struct{}{}, n.nodes.Announce(ctx, changed)
+	})
+	return err
+}
+
+// Watch implements nodes.Store.
+func (n nodeAccess) Watch(ctx context.Context) <-chan store.Ownership { return n.nodes.Watch(ctx) }

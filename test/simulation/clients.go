@@ -1,0 +1,252 @@
+package simulation
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+
+	"rangegate/lanes"
+	"rangegate/test/linear"
+	"rangegate/test/support"
+)
+
+// client is a POS: it makes one request at a time, each attempt at a machine of its choice.
+type client struct {
+	*world
+	number int
+	keys   int
+}
+
+// ask makes a request about a range to a machine.
+func (c *client) ask(r *rangeOf, method, path, body string, headers ...string) (got linear.Answer, err error) {
+	newest := r.known()
+	m := c.machines[c.draw(len(c.machines))]
+	at := support.Client{API: "http://" + m.host + ":8080" + support.V2, Range: r.id.String(), Token: r.token, HTTP: c.http}
+	if got.Answer, err = at.Do(method, path, body, headers...); err != nil {
+		return got, err
+	}
+	if got.Epoch, err = linear.OwnerEpoch(got.Answer); err != nil {
+		c.fail("%s %s: %v", method, path, err)
+	}
+	r.see(got.Epoch)
+	got.Outdated = got.Epoch < newest
+	return got, nil
+}
+
+// known is the highest epoch that an answer has shown.
+func (r *rangeOf) known() uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.newest
+}
+
+func (r *rangeOf) see(epoch uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.newest = max(r.newest, epoch)
+}
+
+// command makes a request until its outcome is definite. Those of no history are made once.
+func (c *client) command(ctx context.Context, r *rangeOf, history int, asked linear.Call) {
+	c.keys++
+	key := fmt.Sprintf("key-%d-%d", c.number, c.keys)
+	path, body := asked.Request(func(n int) string { return r.lanes[n].String() }, r.group)
+	send := func() (linear.Answer, error) {
+		got, err := c.ask(r, http.MethodPost, path, body, "Idempotency-Key", key)
+		c.trace("client %d: range %d: %+v: %d %s %v", c.number, r.number, asked, got.Status, got.Code(), err)
+		return got, err
+	}
+	h := new(linear.History)
+	if history >= 0 {
+		h = &r.histories[history]
+	} else {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, 3*time.Second) // then it gives up, or has been answered
+		defer cancel()
+	}
+	got := linear.Client{
+		Number: c.number, Now: func() time.Duration { return time.Since(c.begun) },
+		Pause: func() time.Duration { return 20*time.Millisecond + c.upTo(200*time.Millisecond) },
+		Fault: func(format string, about ...any) {
+			c.fail("range %d: "+format, append([]any{r.number}, about...)...)
+		},
+	}.Command(ctx, h, asked, send)
+	if asked.Kind == "create" && got.Outcome == linear.Done {
+		r.setSold(history, asked.Lane, got.State.Session)
+	}
+}
+
+func nameOf(history, lane int) string {
+	if history >= 0 {
+		return fmt.Sprint("history ", history)
+	}
+	return fmt.Sprint("lane ", lane)
+}
+
+func (r *rangeOf) setSold(history, lane int, session string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sold[nameOf(history, lane)] = session
+}
+
+func (r *rangeOf) soldOn(history, lane int) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.sold[nameOf(history, lane)]
+}
+
+// work makes requests until ctx ends.
+func (c *client) work(ctx context.Context) {
+	for sleep(ctx, 50*time.Millisecond+c.upTo(400*time.Millisecond)) == nil {
+		r := c.ranges[c.draw(len(c.ranges))]
+		history, lane := -1, wildFrom+c.draw(laneCount-wildFrom)
+		if c.draw(3) > 0 {
+			history = c.draw(len(r.histories))
+			lane = history
+		}
+		session, minutes := r.soldOn(history, lane), 60+c.draw(60)
+		if history < 0 {
+			minutes = 1 + c.draw(2) // it ends by itself
+		}
+		switch dice := c.draw(100); {
+		case dice < 30 && session != "":
+			c.read(r, history)
+		case history == 1 && (dice < 45 || dice >= 93): // its session moves between two lanes, and stays to the end
+			c.read(r, history)
+		case session == "" || dice < 45:
+			c.command(ctx, r, history, linear.Call{Kind: "create", Lane: lane, Minutes: minutes})
+		case dice < 62:
+			c.command(ctx, r, history, linear.Call{Kind: "modify", Session: session, Minutes: 1 + c.draw(3)})
+		case dice < 74:
+			c.command(ctx, r, history, linear.Call{Kind: "pause", Session: session})
+		case dice < 86:
+			c.command(ctx, r, history, linear.Call{Kind: "resume", Session: session})
+		case dice < 93 && history != 0:
+			from := moveFrom
+			if history < 0 {
+				from = wildFrom
+			}
+			c.command(ctx, r, history, linear.Call{Kind: "move", Session: session, Lane: from + c.draw(2)})
+		default:
+			c.command(ctx, r, history, linear.Call{Kind: "stop", Session: session})
+		}
+	}
+}
+
+// read reads what is on the lanes of a history, and records it unless it is outdated.
+func (c *client) read(r *rangeOf, history int) {
+	if history < 0 {
+		return
+	}
+	sent := time.Since(c.begun)
+	var sessions []support.Session
+	got, err := c.ask(r, http.MethodGet, "/sessions", "")
+	if err != nil || got.Outdated || got.Status != http.StatusOK || json.Unmarshal([]byte(got.Body), &sessions) != nil {
+		return
+	}
+	seen := linear.State{}
+	for _, s := range sessions {
+		for lane, id := range r.lanes[:wildFrom] {
+			if s.Lane == id.String() && (lane >= moveFrom) == (history == 1) {
+				seen = linear.State{Session: s.ID, Minutes: s.Minutes, Lane: lane}
+			}
+		}
+	}
+	r.histories[history].Record(c.number, linear.Call{Kind: "read"}, linear.Reply{Outcome: linear.Done, State: seen},
+		linear.Span{Lo: sent, Hi: time.Since(c.begun)})
+}
+
+// staff set and lift holds over the last lanes of a range, one after the other, until ctx ends. Each is asked
+// for until it is answered.
+func (w *world) staff(ctx context.Context, r *rangeOf) {
+	c := &client{world: w, number: 100 + r.number}
+	on := map[lanes.Scope]bool{}
+	scopes := []lanes.Scope{
+		{Kind: lanes.OverBay, ID: r.bay}, {Kind: lanes.OverLane, ID: r.lanes[wildFrom]}, {Kind: lanes.OverLane, ID: r.lanes[wildFrom+1]},
+	}
+	for sleep(ctx, time.Second+w.upTo(8*time.Second)) == nil {
+		scope := scopes[w.draw(len(scopes))]
+		on[scope] = !on[scope]
+		if !c.setHold(ctx, r, scope, on[scope]) {
+			return
+		}
+	}
+}
+
+// releaseAll lifts every hold over a range.
+func (w *world) releaseAll(ctx context.Context, r *rangeOf) {
+	c := &client{world: w, number: 100 + r.number}
+	for _, lane := range r.lanes[wildFrom:] {
+		c.setHold(ctx, r, lanes.Scope{Kind: lanes.OverLane, ID: lane}, false)
+	}
+	c.setHold(ctx, r, lanes.Scope{Kind: lanes.OverBay, ID: r.bay}, false)
+}
+
+// setHold asks until it is answered that the change is saved; false: ctx has ended. What is in force and not
+// saved would be lost with its gateway.
+func (c *client) setHold(ctx context.Context, r *rangeOf, scope lanes.Scope, on bool) bool {
+	if on {
+		c.judge.wished(r, scope, askedFor)
+	} else {
+		c.judge.wished(r, scope, 0)
+	}
+	body := fmt.Sprintf(`{"scope":%q,"id":%q,"on":%v}`, scope.Kind, scope.ID, on)
+	for {
+		m := c.machines[c.draw(len(c.machines))]
+		at := support.Client{API: "http://" + m.host + ":9090", HTTP: c.http}
+		answer, err := at.Do(http.MethodPut, "/ranges/"+r.id.String()+"/holds", body,
+			"Authorization", "Bearer operator", "Content-Type", "application/json")
+		c.trace("staff of range %d: hold over %s %s %v: %d %s %v", r.number, scope.Kind, suffix(scope.ID), on, answer.Status, answer.Body, err)
+		switch {
+		case err == nil && answer.Status == http.StatusOK && c.isSaved(answer, scope, on):
+			if on {
+				c.judge.wished(r, scope, granted)
+			}
+			return true
+		case err == nil && answer.Status/100 == 4 && answer.Status != http.StatusTooManyRequests:
+			c.fail("a hold was refused: %d %s", answer.Status, answer.Body)
+			return false
+		case sleep(ctx, 100*time.Millisecond+c.upTo(200*time.Millisecond)) != nil:
+			c.judge.wished(r, scope, 0)
+			return false
+		}
+	}
+}
+
+// isSaved checks that a lane that has confirmed a hold is locked, and reports whether the hold outlives its
+// gateway.
+func (c *client) isSaved(answer support.Answer, scope lanes.Scope, on bool) bool {
+	var reached struct {
+		Confirmed []uuid.UUID
+		Saved     bool
+	}
+	if err := json.Unmarshal([]byte(answer.Body), &reached); err != nil {
+		c.fail("the answer to a hold: %v: %s", err, answer.Body)
+	}
+	for _, lane := range reached.Confirmed {
+		if shown := c.controller(lane).Shown(); on && !shown.Hold && shown.Revision > 0 { // without a state since its power was cut it is locked
+			c.fail("lane %s has confirmed a hold over %s, and is not locked: %+v", suffix(lane), scope.Kind, shown)
+		}
+	}
+	return reached.Saved
+}
+
+// customers enter the lanes, call for help and buy, until ctx ends.
+func (w *world) customers(ctx context.Context) {
+	for sleep(ctx, 100*time.Millisecond+w.upTo(time.Second)) == nil {
+		r := w.ranges[w.draw(len(w.ranges))]
+		at := w.controller(r.lanes[wildFrom+w.draw(laneCount-wildFrom)])
+		switch w.draw(4) {
+		case 0, 1:
+			_ = at.Enter() // there may be none who waits
+		case 2:
+			_ = at.Help()
+		default:
+			_ = at.Buy(uuid.New(), lanes.Item{ID: lanes.TimeItem, Qty: 1})
+		}
+	}
+}

@@ -1,0 +1,15 @@
+// Package simulation runs a whole installation in one process, in virtual time, from a seed: gateways as the
+// command line starts them, on machines that die, freeze and have clocks of their own; one store;
+// controllers, a webhook receiver, POS clients and staff. What the processes of test/cluster show in minutes,
+// it shows in a second.
+//
+// A run (run.go) goes like this:
+//
+//	world       machines, network, store and controllers are made; every delay and fault is drawn from the seed
+//	load        clients, staff and customers act on a few lanes, so that they collide, while faults come and go
+//	rest        the faults end; everything has to be ready, linked and delivered within a bound
+//	judgement   what always holds (judge.go) was checked at every step; the histories are judged now
+//
+// A seed gives nearly the same run each time: the Go scheduler is not under the test's control. A run that
+// fails is repeated, and prints what happened at each step.
+package simulation

@@ -1,0 +1,135 @@
+package simulation
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// harm brings faults, some at the same time, until ctx ends, and ends them all.
+func (w *world) harm(ctx context.Context) {
+	var underWay sync.WaitGroup
+	defer underWay.Wait()
+	faults := []struct {
+		name string
+		run  func(ctx context.Context)
+	}{
+		{"a machine's process is killed", w.killOne},
+		{"a machine freezes", w.freezeOne},
+		{"the store stands still", w.hang},
+		{"the store is slow", w.slowStore},
+		{"a link breaks", w.breakLink},
+		{"nothing gets through to a controller", w.cutController},
+		{"a controller loses power", w.cutPower},
+		{"a wall clock is set", func(context.Context) { w.oneMachine().clk.step(w.upTo(4*time.Second) - 2*time.Second) }},
+		{"a clock drifts", func(context.Context) { w.oneMachine().clk.drift(int64(w.draw(401) - 200)) }},
+		{"the webhook refuses", w.refuseEvents},
+		{"the store fails over, and loses its last writes", w.failOver},
+	}
+	for sleep(ctx, 500*time.Millisecond+w.upTo(5*time.Second)) == nil {
+		fault := faults[w.draw(len(faults))]
+		w.trace("FAULT: %s", fault.name)
+		underWay.Go(func() { fault.run(ctx) })
+	}
+}
+
+func (w *world) oneMachine() *machine { return w.machines[w.draw(len(w.machines))] }
+
+// failOver replaces the store by a replica that lacks what was written last. An owner that lives has that,
+// and writes it again; one that dies at the same time, or counts as dead, takes it along (docs/ownership.md).
+// So there is no such fault until the owners have had the time.
+func (w *world) failOver(context.Context) {
+	w.lives <- struct{}{}
+	defer func() { <-w.lives }()
+	w.setCalm(true)
+	defer w.setCalm(false)
+	restore, from := w.server.Copy(), time.Now()
+	time.Sleep(w.upTo(time.Second))
+	restore()
+	w.mu.Lock()
+	w.lost = append(w.lost, [2]time.Time{from, time.Now()})
+	w.mu.Unlock()
+	w.trace("the store has failed over")
+	time.Sleep(refilled)
+}
+
+// refilled is how long the owners may need to write again what a fail-over has lost.
+const refilled = 15 * time.Second
+
+// killOne kills a gateway and starts it again, on half of the occasions with its machine.
+func (w *world) killOne(context.Context) {
+	w.lives <- struct{}{}
+	defer func() { <-w.lives }()
+	m := w.oneMachine()
+	m.kill()
+	if w.draw(2) == 0 {
+		m.clk.reboot()
+	}
+	time.Sleep(w.upTo(4 * time.Second))
+	w.start(m)
+}
+
+func (w *world) freezeOne(context.Context) {
+	w.lives <- struct{}{}
+	defer func() { <-w.lives }()
+	m := w.oneMachine()
+	m.freeze()
+	time.Sleep(w.upTo(15 * time.Second))
+	m.unfreeze()
+}
+
+func (w *world) slowStore(context.Context) {
+	w.lives <- struct{}{}
+	defer func() { <-w.lives }()
+	longest := 200*time.Millisecond + w.upTo(4*time.Second)
+	w.mu.Lock()
+	w.slow = longest
+	w.mu.Unlock()
+	time.Sleep(w.upTo(15 * time.Second))
+	w.mu.Lock()
+	w.slow = 0
+	w.mu.Unlock()
+}
+
+func (w *world) breakLink(context.Context) {
+	r := w.ranges[w.draw(len(w.ranges))]
+	w.controller(r.lanes[w.draw(laneCount)]).Cut(errLinkLost)
+}
+
+func (w *world) cutController(context.Context) {
+	r := w.ranges[w.draw(len(w.ranges))]
+	lane := r.lanes[w.draw(laneCount)]
+	w.mu.Lock()
+	w.cut[lane] = true
+	w.mu.Unlock()
+	time.Sleep(w.upTo(25 * time.Second))
+	w.mu.Lock()
+	delete(w.cut, lane)
+	w.mu.Unlock()
+}
+
+func (w *world) cutPower(context.Context) {
+	r := w.ranges[w.draw(len(w.ranges))]
+	w.judge.powerCut(r.lanes[w.draw(laneCount)])
+}
+
+func (w *world) refuseEvents(context.Context) {
+	w.integrator.setDown(true)
+	time.Sleep(w.upTo(15 * time.Second))
+	w.integrator.setDown(false)
+}
+
+// hang makes the store stand still.
+func (w *world) hang(context.Context) {
+	w.lives <- struct{}{}
+	defer func() { <-w.lives }()
+	hung := make(chan struct{})
+	w.mu.Lock()
+	w.hung = hung
+	w.mu.Unlock()
+	time.Sleep(w.upTo(9 * time.Second))
+	w.mu.Lock()
+	w.hung = nil
+	w.mu.Unlock()
+	close(hung)
+}

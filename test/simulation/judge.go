@@ -1,0 +1,256 @@
+package simulation
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"rangegate/lanes"
+	"rangegate/lanes/link"
+	"rangegate/lanes/link/sim"
+	"rangegate/lanes/store"
+)
+
+// judge stands before the hardware and before the store, and checks at every step what always holds:
+//
+//   - the hardware is shown what is saved, or what closes, and nothing else;
+//   - a hold ends on the hardware only by its release, which is saved then;
+//   - a controller obeys no gateway of a lower epoch than it has seen;
+//   - what a session has used and what is left of it make up what was sold, in every record of its end;
+//   - a session ends once, and is on one lane at a time.
+type judge struct {
+	world *world
+
+	mu    sync.Mutex
+	lanes map[uuid.UUID]*laneRecord
+	holds map[uuid.UUID]lanes.Holds // by range: as they are saved
+	ended map[uuid.UUID]lanes.Ended // by session
+}
+
+// laneRecord is what is known of one lane.
+type laneRecord struct {
+	place   lanes.Place
+	of      uuid.UUID            // its range
+	saved   []lanes.Snapshot     // every state that was saved, oldest first
+	holds   map[lanes.Scope]wish // of staff, over this lane
+	pressed bool                 // a hold was shown that staff have asked for, and no release of it is saved
+	lifting bool                 // staff have asked for its end since
+	newest  uint64
+	shown   uint64 // epoch of the state in force
+}
+
+// wish is what is known of a hold that staff have asked for.
+type wish int
+
+const (
+	askedFor wish = iota + 1 // and not answered: it may be in force
+	granted                  // in force until its end is asked for
+)
+
+func newJudge(w *world) *judge {
+	return &judge{world: w, lanes: map[uuid.UUID]*laneRecord{}, holds: map[uuid.UUID]lanes.Holds{}, ended: map[uuid.UUID]lanes.Ended{}}
+}
+
+// lane returns the record of a lane. mu is held.
+func (j *judge) lane(id uuid.UUID) *laneRecord {
+	l := j.lanes[id]
+	if l == nil {
+		l = &laneRecord{holds: map[lanes.Scope]wish{}}
+		for _, r := range j.world.ranges {
+			if i := slices.Index(r.lanes, id); i >= 0 {
+				l.of, l.place = r.id, lanes.Place{ID: id}
+				if i >= wildFrom {
+					l.place.Bay = r.bay
+				}
+			}
+		}
+		j.lanes[id] = l
+	}
+	return l
+}
+
+// flushed writes a batch, and notes what is saved by it at that instant.
+func (j *judge) flushed(b store.Batch, write func() error) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if err := write(); err != nil {
+		return err
+	}
+	for _, lane := range b.Lanes {
+		l := j.lane(lane.ID)
+		l.saved = append(l.saved, lane)
+		if !lane.Held && l.lifting {
+			l.pressed = false
+		}
+	}
+	if b.Holds != nil {
+		j.holds[b.Range] = *b.Holds // the release of a lane that is parked, and takes no request, is the range's alone
+		for _, l := range j.lanes {
+			if l.of == b.Range && l.lifting && !b.Holds.Over(l.place) && (len(l.saved) == 0 || !l.saved[len(l.saved)-1].Held) {
+				l.pressed = false
+			}
+		}
+	}
+	for _, e := range b.Ended {
+		j.sessionEnded(e)
+	}
+	return nil
+}
+
+// sessionEnded checks the record of an end. A repeat of the flush, and a refill, write the same record again;
+// after a fail-over that has lost it, another owner may have ended the session otherwise.
+func (j *judge) sessionEnded(e lanes.Ended) {
+	if e.Used+e.Session.Left != e.Session.Sold || e.Used < 0 || e.Session.Left < 0 {
+		j.world.fail("session %s ended with %v used and %v left of %v", e.Session.ID, e.Used, e.Session.Left, e.Session.Sold)
+	}
+	if before, found := j.ended[e.Session.ID]; found && before.Cursor != e.Cursor {
+		j.world.fail("session %s ended twice: %+v, then %+v", e.Session.ID, before, e)
+	}
+	j.ended[e.Session.ID] = e
+}
+
+// dialled notes that a gateway has dialled a controller. A newer owner knows of the holds that are saved, and
+// of those that the hardware shows and whose end it knows nothing of.
+func (j *judge) dialled(to link.Lane) {
+	shown := j.world.controller(to.ID).Shown()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	l := j.lane(to.ID)
+	if to.Epoch <= l.newest {
+		return
+	}
+	l.newest = to.Epoch
+	holds := j.holds[l.of]
+	for scope := range l.holds { // what was not saved is lost, unless the hardware shows a hold that no other one explains
+		if !slices.ContainsFunc(holds.InForce, func(h lanes.HoldRecord) bool { return h.Scope == scope }) {
+			delete(l.holds, scope)
+		}
+	}
+	l.lifting = !l.isGranted()
+	l.pressed = l.pressed && (holds.Over(l.place) || shown.Hold && !holds.KnowsOfEnd(l.place))
+}
+
+// sent judges a state that a gateway sends to a controller. A gateway that has lost its range knows no hold
+// that was set since, and its connection ends with the first one of the new owner.
+func (j *judge) sent(from *machine, to link.Lane, state link.State) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	l := j.lane(to.ID)
+	j.world.trace("%s sends to lane %.4s in epoch %d: hold %v, %s", from.name, suffix(to.ID), to.Epoch, state.Hold, brief(state.Session))
+	if l.pressed && !state.Hold && to.Epoch == l.newest && !from.frozen() {
+		j.world.fail("a hold over lane %s ended without its release: %s", suffix(to.ID), brief(state.Session))
+	}
+	s := state.Session
+	if s == nil {
+		return
+	}
+	boot := from.clk.Boot()
+	explained := func(saved lanes.Snapshot) bool {
+		before := saved.Session
+		if before == nil || before.ID != s.ID || before.Sold != s.Sold || !samePurchase(before.Purchase, s.Purchase) {
+			return false
+		}
+		ran := before.Phase == lanes.Running
+		if s.Phase == lanes.Running && !state.Hold {
+			return ran && !saved.Held && (before.Since == s.Since && before.Left == s.Left || saved.Boot != boot && sameByWallClock(before, s))
+		}
+		return s.Left == before.Remaining(s.Since) || saved.Boot != boot && sameByWallClock(before, s)
+	}
+	if !slices.ContainsFunc(l.saved, explained) {
+		j.world.fail("lane %s is shown what is not saved: hold %v, %s", suffix(to.ID), state.Hold, brief(s))
+	}
+}
+
+// clocksDiffer bounds by how much a time may be off that was counted by the clocks of two machines, or of one
+// machine before and after a reboot: the wall clocks are set by up to 2 s here.
+const clocksDiffer = 8 * time.Second
+
+// sameByWallClock is true if the time left that is shown is what was saved, less what ran since, by the wall
+// clocks.
+func sameByWallClock(saved, shown *lanes.Session) bool {
+	left := saved.Left
+	if saved.Phase == lanes.Running {
+		left -= shown.Since.Wall.Sub(saved.Since.Wall)
+	}
+	return (max(0, left) - shown.Left).Abs() <= clocksDiffer
+}
+
+func samePurchase(a, b *lanes.Purchase) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.ID == b.ID && a.Phase == b.Phase
+}
+
+// shown is called with every state that a controller puts in force.
+func (j *judge) shown(epoch uint64, lane uuid.UUID, s sim.Shown) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	l := j.lane(lane)
+	if epoch < l.shown {
+		j.world.fail("lane %s put a state of epoch %d in force after one of %d", suffix(lane), epoch, l.shown)
+	}
+	l.shown = epoch
+	l.pressed = l.pressed || s.Hold && l.isGranted()
+}
+
+// isGranted is true while a hold is in force over the lane for certain.
+func (l *laneRecord) isGranted() bool {
+	for _, known := range l.holds {
+		if known == granted {
+			return true
+		}
+	}
+	return false
+}
+
+// wished notes what is known of a hold of staff now; 0: its end is asked for, or nobody will ever know.
+func (j *judge) wished(r *rangeOf, scope lanes.Scope, known wish) {
+	for _, id := range r.lanes {
+		shown := j.world.controller(id).Shown()
+		j.wishedOver(id, scope, known, shown)
+	}
+}
+
+func (j *judge) wishedOver(id uuid.UUID, scope lanes.Scope, known wish, shown sim.Shown) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	l := j.lane(id)
+	if !scope.Covers(l.place) {
+		return
+	}
+	if known == 0 {
+		delete(l.holds, scope)
+	} else {
+		l.holds[scope] = known
+	}
+	l.lifting = !l.isGranted()
+	l.pressed = l.pressed || !l.lifting && shown.Hold
+}
+
+// suffix is the part of an id that tells it from others here.
+func suffix(id uuid.UUID) string { return strings.TrimLeft(id.String()[24:], "0") }
+
+// brief is a session in a line.
+func brief(s *lanes.Session) string {
+	if s == nil {
+		return "no session"
+	}
+	text := fmt.Sprintf("session %.8s %s, %v left at %v of %v", s.ID, s.Phase, s.Left, s.Since.Mono, s.Sold)
+	if s.Purchase != nil {
+		text += fmt.Sprintf(", purchase %.8s %s", s.Purchase.ID, s.Purchase.Phase)
+	}
+	return text
+}
+
+// powerCut turns a controller off and on. It forgets what it was shown and which gateways it has seen.
+func (j *judge) powerCut(lane uuid.UUID) {
+	j.world.controller(lane).PowerCut(false)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.lane(lane).shown = 0
+}
