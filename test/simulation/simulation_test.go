@@ -17,7 +17,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// seeds are those that a run of the tests simulates; SEED simulates one, SEEDS so many from 1.
+// seeds are those that a run of the tests simulates; SEED simulates one, SEEDS so many from 1. REPEATS is how
+// often one that has failed is repeated.
 func seeds(t *testing.T, usual int) (all []uint64) {
 	if one := os.Getenv("SEED"); one != "" {
 		seed, err := strconv.ParseUint(one, 10, 64)
@@ -57,9 +58,9 @@ func TestAnInstallationKeepsItsPromises(t *testing.T) {
 }
 
 const (
-	usualSeeds = 40
-	repeats    = 20 // of a run that has failed: a seed gives nearly the same run each time
-	shownLines = 40 // before the first line that says what was found
+	usualSeeds   = 40
+	usualRepeats = 20 // of a run that has failed: a seed gives nearly the same run each time
+	shownLines   = 40 // before the first line that says what was found
 )
 
 // explain fails the test with what was found, and writes down everything that has happened.
@@ -74,7 +75,10 @@ func explain(t *testing.T, p plan, happened []string) {
 	if err := os.WriteFile(file, []byte(strings.Join(happened, "\n")), 0o600); err != nil {
 		t.Log(err)
 	}
-	again := 0
+	repeats, again := usualRepeats, 0
+	if text := os.Getenv("REPEATS"); text != "" {
+		repeats, _ = strconv.Atoi(text)
+	}
 	for range repeats {
 		if simulate(t, p) != nil {
 			again++
