@@ -16,8 +16,8 @@ import (
 	"rangegate/lanes/store/redis/redistest"
 )
 
-// What several gateways do to a range has the same outcomes on Redis: claims, releases, and flushes of owners that know,
-// or do not know yet, that they were fenced.
+// What several gateways do to a range has the same outcomes on Redis: claims, releases, and flushes of owners that
+// know, or do not know yet, that they were fenced.
 func TestNodesFareAsOnRedis(t *testing.T) {
 	retention := store.Retention{Events: time.Hour, History: time.Hour, Names: time.Hour, Cap: 1000}
 	server := redistest.Start(t)

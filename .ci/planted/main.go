@@ -1,0 +1,147 @@
+// Command planted shows that the simulation finds defects: it plants one after the other in a copy of a file, and
+// counts how many seeds it takes. Nothing of the code is changed: go test reads the copy instead (-overlay). It fails
+// if a defect is not found, or if the text that it replaces is no longer there.
+//
+//	go run ./.ci/planted          all of them
+//	go run ./.ci/planted hold     those whose name has this word
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// seeds is how many a defect may take.
+const seeds = 600
+
+// defects are what is planted: in which file, which text becomes which.
+var defects = []struct{ name, file, sound, broken string }{
+	{
+		"a state that is not saved is shown to the hardware", "actors/lane.go",
+		"\tif !change.Closing {\n\t\treturn\n\t}\n\tclosed,", "\tclosed,",
+	},
+	{
+		"what closes is decided on a change that may never be saved", "actors/lane.go",
+		"case l.pending != nil && l.pending.change.Closing:", "case l.pending != nil:",
+	},
+	{
+		"a hold found on the hardware is forgotten while a lane loads", "actors/lane.go",
+		"lane.Held = l.link.line.WantsHold()", "lane.Held = false",
+	},
+	{
+		"holds are not brought back at a start", "actors/recover.go",
+		"r.holds.Store(&loaded.Holds)", "r.holds.Store(&lanes.Holds{})",
+	},
+	{
+		"a request is answered before it is saved", "actors/lane.go",
+		"\tl.r.committer.Save(w)\n\tl.pending", "\tl.r.committer.Save(w)\n\tl.answer(p)\n\tl.pending",
+	},
+	{
+		"a minute too many on resume", "lanes/session.go",
+		"\ts.Rested = s.PausedFor(now)\n", "\ts.Rested = s.PausedFor(now)\n\ts.Left += time.Minute\n",
+	},
+	{
+		"answers are not kept with their keys", "actors/lane.go",
+		"Ended: change.Ended, Kept: p.kept,", "Ended: change.Ended,",
+	},
+	{
+		"a refill lacks the lanes that do not change", "actors/commit/refill.go",
+		"if !changed[id] {", "if !changed[id] && false {",
+	},
+	{
+		"a refill lacks the ended sessions", "actors/commit/refill.go",
+		"batch.Ended = append(c.ended.all(), batch.Ended...)", "",
+	},
+	{
+		"an event is sent although its attempt is not on record", "actors/delivery/outbox.go",
+		"if outcome == commit.Saved {", "if outcome == commit.Saved || outcome == commit.Rejected {",
+	},
+	{
+		"a session that has just ended is not found after a fail-over", "actors/history/history.go",
+		"EndedLately(id); found {", "EndedLately(id); found && false {",
+	},
+	{
+		"neighbours take over at once after a fail-over", "actors/nodes/lease.go",
+		" || answer.Server != l.server {", " {",
+	},
+	{
+		"the store takes the writes of an owner of before", "test/simulation/memory/server.go",
+		"case r.Epoch > b.Epoch:", "case r.Epoch > b.Epoch && b.Refill:",
+	},
+	{
+		"the store lets an owner of before read", "test/simulation/memory/store.go",
+		"if r.Epoch > of.Epoch {", "if false {",
+	},
+	{
+		"an epoch is given twice", "test/simulation/memory/store.go",
+		"max(r.Epoch+1, uint64(max(0, now.UnixMilli())))", "max(r.Epoch, 1)",
+	},
+}
+
+func main() {
+	work, err := os.MkdirTemp("", "planted")
+	check(err)
+	missed := 0
+	for _, d := range defects {
+		if len(os.Args) > 1 && !strings.Contains(d.name, os.Args[1]) {
+			continue
+		}
+		found := seedsUntilFound(work, d.file, d.sound, d.broken)
+		if found == 0 {
+			missed++
+			fmt.Printf("| %s | not in %d seeds |\n", d.name, seeds)
+			continue
+		}
+		fmt.Printf("| %s | %d |\n", d.name, found)
+	}
+	check(os.RemoveAll(work))
+	if missed > 0 {
+		fmt.Fprintf(os.Stderr, "%d defects were not found\n", missed)
+		os.Exit(1)
+	}
+}
+
+var failed = regexp.MustCompile(`--- FAIL: TestAnInstallationKeepsItsPromises/seed_(\d+)`)
+
+// seedsUntilFound plants a defect and returns the first seed that fails, 0 if none does.
+func seedsUntilFound(work, file, sound, broken string) int {
+	text, err := os.ReadFile(file)
+	check(err)
+	if strings.Count(string(text), sound) != 1 {
+		check(fmt.Errorf("%s does not have this once: %q", file, sound))
+	}
+	copied := filepath.Join(work, "planted.go")
+	check(os.WriteFile(copied, []byte(strings.Replace(string(text), sound, broken, 1)), 0o600))
+	at, err := filepath.Abs(file)
+	check(err)
+	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {at: copied}})
+	check(err)
+	listed := filepath.Join(work, "overlay.json")
+	check(os.WriteFile(listed, overlay, 0o600))
+	test := exec.Command("go", "test", "-overlay", listed, "-vet=off", "-count", "1", "-failfast", "-timeout", "30m", "./test/simulation")
+	test.Env = append(os.Environ(), fmt.Sprint("SEEDS=", seeds), "REPEATS=0")
+	output, err := test.CombinedOutput()
+	if err == nil {
+		return 0
+	}
+	first := failed.FindSubmatch(output)
+	if first == nil {
+		check(fmt.Errorf("the tests of %q did not run: %w\n%s", broken, err, output))
+	}
+	seed, err := strconv.Atoi(string(first[1]))
+	check(err)
+	return seed
+}
+
+func check(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "planted:", err)
+		os.Exit(1)
+	}
+}
