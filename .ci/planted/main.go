@@ -124,7 +124,8 @@ func seedsUntilFound(work, file, sound, broken string) int {
 	check(err)
 	listed := filepath.Join(work, "overlay.json")
 	check(os.WriteFile(listed, overlay, 0o600))
-	test := exec.Command("go", "test", "-overlay", listed, "-vet=off", "-count", "1", "-failfast", "-timeout", "30m", "./test/simulation")
+	test := exec.Command("go", "test", "-overlay", listed, "-vet=off", "-count", "1", "-failfast", "-timeout", "30m",
+		"./test/simulation")
 	test.Env = append(os.Environ(), fmt.Sprint("SEEDS=", seeds), "REPEATS=0")
 	output, err := test.CombinedOutput()
 	if err == nil {

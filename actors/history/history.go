@@ -153,7 +153,8 @@ func (r *Reader) EndedSession(ctx context.Context, id uuid.UUID) (lanes.Ended, e
 		r.deps.Log.Error().Stringer("session_id", id).Err(err).Msg("the record of an ended session cannot be read")
 		return lanes.Ended{}, lanes.ErrSessionEnded
 	case errors.Is(err, store.ErrNotFound):
-		if lately, found := r.deps.Committer.EndedLately(id); found { // the store has lost it, and gets it with the next flush
+		// The store may have lost it in a fail-over, and gets it again with the next flush.
+		if lately, found := r.deps.Committer.EndedLately(id); found {
 			return lately, lanes.ErrSessionEnded
 		}
 		return lanes.Ended{}, lanes.ErrSessionNotFound

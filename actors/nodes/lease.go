@@ -119,7 +119,8 @@ func (k *Keeper) renew(ctx context.Context) {
 	}
 	k.mu.Unlock()
 	if moved { // before an owner of before, which the new server may name, has waited for its TTL
-		k.Log.Warn().Msg("another server has the leases: the ranges here are saved to it, and this node takes none of others for a TTL")
+		k.Log.Warn().
+			Msg("another server has the leases: the ranges here are saved to it, and this node takes none of others for a TTL")
 		k.Ranges.CheckpointAll()
 	}
 	switch {

@@ -197,7 +197,7 @@ func (c *cluster) work() (stop func()) {
 
 // work makes requests about the lanes until ctx ends.
 func (c *client) work(ctx context.Context, contended []*lane) {
-	for wait(ctx, 30*time.Millisecond+time.Duration(c.random.Int64N(int64(70*time.Millisecond)))) {
+	for support.Wait(ctx, 30*time.Millisecond+time.Duration(c.random.Int64N(int64(70*time.Millisecond)))) {
 		l := contended[c.random.IntN(len(contended))]
 		session := l.getNewest()
 		switch dice := c.random.IntN(100); {
@@ -242,7 +242,7 @@ func (c *client) buy(ctx context.Context, l *lane) {
 		}
 		return
 	}
-	for wait(ctx, 5*time.Millisecond) && now()-began < buyPatience {
+	for support.Wait(ctx, 5*time.Millisecond) && now()-began < buyPatience {
 		shown := controller.Shown()
 		if shown.Session != before {
 			break
@@ -281,16 +281,4 @@ func (l *lane) record(c *client, asked linear.Call, got linear.Reply, at linear.
 
 func (l *lane) recordOpen(c *client, asked linear.Call, got linear.Reply, began time.Duration) {
 	l.record(c, asked, got, linear.Span{Lo: began, Hi: linear.Forever})
-}
-
-// wait returns false when ctx ended first.
-func wait(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -66,7 +66,7 @@ func (c Client) Command(ctx context.Context, h *History, asked Call, send func()
 			h.Record(c.Number, asked, reply, Span{began, Forever})
 			return reply
 		}
-		if !wait(ctx, c.Pause()) {
+		if !support.Wait(ctx, c.Pause()) {
 			if len(uncertain) > 0 {
 				reply.Outcome = Maybe
 				uncertain.record(c, h, asked, Forever)
@@ -149,17 +149,5 @@ func interpret(answer support.Answer, err error) Reply {
 		return Reply{Outcome: InForce, Code: code}
 	default: // WIRE.md: nothing was changed
 		return Reply{Outcome: Refused, Code: code}
-	}
-}
-
-// wait returns false when ctx ended first.
-func wait(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }

@@ -12,7 +12,7 @@ func (w *world) harm(ctx context.Context) {
 	defer underWay.Wait()
 	faults := []struct {
 		name string
-		run  func(ctx context.Context)
+		run  func()
 	}{
 		{"a machine's process is killed", w.killOne},
 		{"a machine freezes", w.freezeOne},
@@ -21,15 +21,15 @@ func (w *world) harm(ctx context.Context) {
 		{"a link breaks", w.breakLink},
 		{"nothing gets through to a controller", w.cutController},
 		{"a controller loses power", w.cutPower},
-		{"a wall clock is set", func(context.Context) { w.oneMachine().clk.step(w.upTo(4*time.Second) - 2*time.Second) }},
-		{"a clock drifts", func(context.Context) { w.oneMachine().clk.drift(int64(w.draw(401) - 200)) }},
+		{"a wall clock is set", func() { w.oneMachine().clk.step(w.upTo(4*time.Second) - 2*time.Second) }},
+		{"a clock drifts", func() { w.oneMachine().clk.drift(int64(w.draw(401) - 200)) }},
 		{"the webhook refuses", w.refuseEvents},
 		{"the store fails over, and loses its last writes", w.failOver},
 	}
 	for sleep(ctx, 500*time.Millisecond+w.upTo(5*time.Second)) == nil {
 		fault := faults[w.draw(len(faults))]
 		w.trace("FAULT: %s", fault.name)
-		underWay.Go(func() { fault.run(ctx) })
+		underWay.Go(func() { fault.run() })
 	}
 }
 
@@ -38,7 +38,7 @@ func (w *world) oneMachine() *machine { return w.machines[w.draw(len(w.machines)
 // failOver replaces the store by a replica that lacks what was written last. An owner that lives has that,
 // and writes it again; one that dies at the same time, or counts as dead, takes it along (docs/ownership.md).
 // So there is no such fault until the owners have had the time.
-func (w *world) failOver(context.Context) {
+func (w *world) failOver() {
 	w.lives <- struct{}{}
 	defer func() { <-w.lives }()
 	w.setCalm(true)
@@ -57,7 +57,7 @@ func (w *world) failOver(context.Context) {
 const refilled = 15 * time.Second
 
 // killOne kills a gateway and starts it again, on half of the occasions with its machine.
-func (w *world) killOne(context.Context) {
+func (w *world) killOne() {
 	w.lives <- struct{}{}
 	defer func() { <-w.lives }()
 	m := w.oneMachine()
@@ -69,7 +69,7 @@ func (w *world) killOne(context.Context) {
 	w.start(m)
 }
 
-func (w *world) freezeOne(context.Context) {
+func (w *world) freezeOne() {
 	w.lives <- struct{}{}
 	defer func() { <-w.lives }()
 	m := w.oneMachine()
@@ -78,7 +78,7 @@ func (w *world) freezeOne(context.Context) {
 	m.unfreeze()
 }
 
-func (w *world) slowStore(context.Context) {
+func (w *world) slowStore() {
 	w.lives <- struct{}{}
 	defer func() { <-w.lives }()
 	longest := 200*time.Millisecond + w.upTo(4*time.Second)
@@ -91,12 +91,12 @@ func (w *world) slowStore(context.Context) {
 	w.mu.Unlock()
 }
 
-func (w *world) breakLink(context.Context) {
+func (w *world) breakLink() {
 	r := w.ranges[w.draw(len(w.ranges))]
 	w.controller(r.lanes[w.draw(laneCount)]).Cut(errLinkLost)
 }
 
-func (w *world) cutController(context.Context) {
+func (w *world) cutController() {
 	r := w.ranges[w.draw(len(w.ranges))]
 	lane := r.lanes[w.draw(laneCount)]
 	w.mu.Lock()
@@ -108,19 +108,19 @@ func (w *world) cutController(context.Context) {
 	w.mu.Unlock()
 }
 
-func (w *world) cutPower(context.Context) {
+func (w *world) cutPower() {
 	r := w.ranges[w.draw(len(w.ranges))]
 	w.judge.powerCut(r.lanes[w.draw(laneCount)])
 }
 
-func (w *world) refuseEvents(context.Context) {
+func (w *world) refuseEvents() {
 	w.integrator.setDown(true)
 	time.Sleep(w.upTo(15 * time.Second))
 	w.integrator.setDown(false)
 }
 
 // hang makes the store stand still.
-func (w *world) hang(context.Context) {
+func (w *world) hang() {
 	w.lives <- struct{}{}
 	defer func() { <-w.lives }()
 	hung := make(chan struct{})

@@ -21,26 +21,15 @@ type integrator struct {
 
 	mu      sync.Mutex
 	arrived []arrival
-	open    map[string]int // unanswered, by queue
 	down    bool
 }
 
 // arrival is an event that has come.
 type arrival struct {
-	ID       string `json:"-"`
-	Event    string `json:"event"`
-	Lane     string `json:"lane_id"`
-	overlaps bool   // one that it waits for was not answered yet
-	at       time.Time
-}
-
-// queue is where it waits for the event before it: purchases of a lane wait for each other, and for nothing
-// else.
-func (a arrival) queue() string {
-	if a.Event == string(lanes.PurchaseRequest) {
-		return "purchases of " + a.Lane
-	}
-	return a.Lane
+	ID    string `json:"-"`
+	Event string `json:"event"`
+	Lane  string `json:"lane_id"`
+	at    time.Time
 }
 
 // way is how a gateway reaches the integrator.
@@ -102,17 +91,10 @@ func (i *integrator) receive(r *http.Request, body []byte) decision {
 		return decision{}
 	}
 	i.mu.Lock()
-	a.overlaps = i.open[a.queue()] > 0
-	i.open[a.queue()]++
 	i.arrived = append(i.arrived, a)
 	down := i.down
 	i.mu.Unlock()
 	i.world.trace("the integrator gets %s of lane %s: %s", a.Event, a.Lane, a.ID)
-	defer func() {
-		i.mu.Lock()
-		defer i.mu.Unlock()
-		i.open[a.queue()]--
-	}()
 	decided := decision{status: http.StatusNoContent}
 	switch {
 	case down:

@@ -200,8 +200,8 @@ func (j *judge) shown(epoch uint64, lane uuid.UUID, s sim.Shown) {
 
 // isGranted is true while a hold is in force over the lane for certain.
 func (l *laneRecord) isGranted() bool {
-	for _, known := range l.holds {
-		if known == granted {
+	for _, wish := range l.holds {
+		if wish == granted {
 			return true
 		}
 	}
@@ -209,24 +209,24 @@ func (l *laneRecord) isGranted() bool {
 }
 
 // wished notes what is known of a hold of staff now; 0: its end is asked for, or nobody will ever know.
-func (j *judge) wished(r *rangeOf, scope lanes.Scope, known wish) {
+func (j *judge) wished(r *rangeOf, scope lanes.Scope, now wish) {
 	for _, id := range r.lanes {
 		shown := j.world.controller(id).Shown()
-		j.wishedOver(id, scope, known, shown)
+		j.wishedOver(id, scope, now, shown)
 	}
 }
 
-func (j *judge) wishedOver(id uuid.UUID, scope lanes.Scope, known wish, shown sim.Shown) {
+func (j *judge) wishedOver(id uuid.UUID, scope lanes.Scope, now wish, shown sim.Shown) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	l := j.lane(id)
 	if !scope.Covers(l.place) {
 		return
 	}
-	if known == 0 {
+	if now == 0 {
 		delete(l.holds, scope)
 	} else {
-		l.holds[scope] = known
+		l.holds[scope] = now
 	}
 	l.lifting = !l.isGranted()
 	l.pressed = l.pressed || !l.lifting && shown.Hold

@@ -26,7 +26,7 @@ type machine struct {
 // life is one run of the gateway, from its start to its death or its stop.
 type life struct {
 	ended    chan struct{} // closed when the machine has killed it
-	stopped  chan struct{} // closed when it is happened to stop
+	stopped  chan struct{} // closed when it is to stop
 	once     sync.Once
 	stopOnce sync.Once
 

@@ -16,17 +16,17 @@ import (
 )
 
 // simulate runs a plan, and returns what happened if something was found.
-func simulate(t *testing.T, p plan) (happened []string) {
+func simulate(t *testing.T, p plan) (trail []string) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, p)
 		w.run()
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if w.failed {
-			happened = w.happened
+			trail = w.trail
 		}
 	})
-	return happened
+	return trail
 }
 
 const (

@@ -50,8 +50,8 @@ func TestAnInstallationKeepsItsPromises(t *testing.T) {
 			if seed%3 == 0 {
 				p.nodes = 1
 			}
-			if happened := simulate(t, p); happened != nil {
-				explain(t, p, happened)
+			if trail := simulate(t, p); trail != nil {
+				explain(t, p, trail)
 			}
 		})
 	}
@@ -64,15 +64,15 @@ const (
 )
 
 // explain fails the test with what was found, and writes down everything that has happened.
-func explain(t *testing.T, p plan, happened []string) {
+func explain(t *testing.T, p plan, trail []string) {
 	isFound := func(line string) bool { return strings.Contains(line, "FOUND:") }
-	first := slices.IndexFunc(happened, isFound)
-	for _, line := range slices.DeleteFunc(slices.Clone(happened), func(line string) bool { return !isFound(line) }) {
+	first := slices.IndexFunc(trail, isFound)
+	for _, line := range slices.DeleteFunc(slices.Clone(trail), func(line string) bool { return !isFound(line) }) {
 		t.Error(line)
 	}
-	t.Log("before that:\n" + strings.Join(happened[max(0, first-shownLines):first], "\n"))
+	t.Log("before that:\n" + strings.Join(trail[max(0, first-shownLines):first], "\n"))
 	file := filepath.Join(os.TempDir(), fmt.Sprintf("rangegate-simulation-%d.txt", p.seed))
-	if err := os.WriteFile(file, []byte(strings.Join(happened, "\n")), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(strings.Join(trail, "\n")), 0o600); err != nil {
 		t.Log(err)
 	}
 	repeats, again := usualRepeats, 0

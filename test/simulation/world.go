@@ -42,16 +42,16 @@ type world struct {
 
 	lives chan struct{} // of one: taken by a fault that may cost a gateway its ranges, and while none may
 
-	mu       sync.Mutex
-	random   *rand.Rand
-	faulty   bool
-	calm     bool
-	slow     time.Duration // the longest delay of the store; 0: none but the network's
-	hung     chan struct{} // the store stands still until it is closed; nil: it does not
-	cut      map[uuid.UUID]bool
-	happened []string       // what happened
-	lost     [][2]time.Time // what was written in between was lost by a fail-over
-	failed   bool
+	mu     sync.Mutex
+	random *rand.Rand
+	faulty bool
+	calm   bool
+	slow   time.Duration // the longest delay of the store; 0: none but the network's
+	hung   chan struct{} // the store stands still until it is closed; nil: it does not
+	cut    map[uuid.UUID]bool
+	trail  []string       // what happened, a line each
+	lost   [][2]time.Time // what was written in between was lost by a fail-over
+	failed bool
 }
 
 // plan is what a seed makes a simulation of.
@@ -91,7 +91,7 @@ func newWorld(t *testing.T, p plan) *world {
 	}
 	w.network = &network{world: w, listeners: map[string]*listener{}}
 	w.judge = newJudge(w)
-	w.integrator = &integrator{world: w, open: map[string]int{}}
+	w.integrator = &integrator{world: w}
 	w.config = w.configure()
 	w.controllers = map[uuid.UUID]*sim.Driver{}
 	for _, r := range w.ranges {
@@ -206,7 +206,7 @@ func (w *world) start(m *machine) {
 	})
 }
 
-// logOf puts the log of a gateway into what is happened.
+// logOf puts the log of a gateway into the trace.
 type logOf struct {
 	world   *world
 	machine *machine
@@ -220,15 +220,15 @@ func (o logOf) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// trace tells what happens, for whoever reads what was found.
+// trace adds a line to the trail, for whoever reads what was found.
 func (w *world) trace(format string, about ...any) {
 	line := fmt.Sprintf("%12v ", time.Since(w.begun)) + fmt.Sprintf(format, about...)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.happened = append(w.happened, line)
+	w.trail = append(w.trail, line)
 }
 
-// fail tells what may not be.
+// fail adds what may not be.
 func (w *world) fail(format string, about ...any) {
 	w.trace("FOUND: "+format, about...)
 	w.mu.Lock()

@@ -1,11 +1,13 @@
 package support
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -69,4 +71,16 @@ func (a Answer) SessionID(t testing.TB) string {
 	var view Session
 	a.Decode(t, &view)
 	return view.ID
+}
+
+// Wait waits, and returns false when ctx ended first.
+func Wait(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"rangegate/test/support"
 )
 
 // check compares what the gateway shows with the records, and brings these up to date. A fault ends the test.
@@ -37,14 +39,14 @@ func (x *fixture) failOn(found []string) {
 func (x *fixture) waitSettled() {
 	x.waitReports()
 	for limit := now() + 5*time.Second; now() < limit && len(x.look().faults) > 0; {
-		wait(x.t.Context(), 100*time.Millisecond)
+		support.Wait(x.t.Context(), 100*time.Millisecond)
 	}
 }
 
 // waitReports waits until what happened on the lanes is saved, at most as long as links take to come up.
 func (x *fixture) waitReports() {
 	for limit := now() + converges; now() < limit && x.hardware.unacked() > 0; {
-		wait(x.t.Context(), 10*time.Millisecond)
+		support.Wait(x.t.Context(), 10*time.Millisecond)
 	}
 }
 

@@ -1,6 +1,10 @@
 package crash
 
-import "time"
+import (
+	"time"
+
+	"rangegate/test/support"
+)
 
 // killAndFinish finishes after one more kill, so that what was saved last has to come back.
 func (x *fixture) killAndFinish() {
@@ -15,7 +19,7 @@ func (x *fixture) killAndFinish() {
 func (x *fixture) finish() {
 	x.t.Helper()
 	for limit := now() + time.Minute; now() < limit && x.pending() > 0; {
-		wait(x.t.Context(), 200*time.Millisecond)
+		support.Wait(x.t.Context(), 200*time.Millisecond)
 		x.look()
 	}
 	if left := x.pending(); left > 0 {

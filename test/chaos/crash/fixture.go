@@ -110,7 +110,7 @@ const followEvery = 50 * time.Millisecond
 
 // follow reads the event log as it grows.
 func (x *fixture) follow(ctx context.Context, gateway posClient) {
-	for wait(ctx, followEvery) {
+	for support.Wait(ctx, followEvery) {
 		var after uint64
 		if len(x.log) > 0 {
 			after = x.log[len(x.log)-1].Cursor
@@ -128,7 +128,7 @@ func (x *fixture) follow(ctx context.Context, gateway posClient) {
 func (x *fixture) waitRequests(fewest, most int) {
 	x.t.Helper()
 	made, last := x.made.Load(), x.made.Load()+int64(fewest+x.rng.IntN(most-fewest+1))
-	for limit := now() + time.Minute; x.made.Load() < last; wait(x.t.Context(), time.Millisecond) {
+	for limit := now() + time.Minute; x.made.Load() < last; support.Wait(x.t.Context(), time.Millisecond) {
 		if now() > limit {
 			x.fault("%d of %d requests were made within a minute", x.made.Load()-made, last-made)
 			return
@@ -138,7 +138,7 @@ func (x *fixture) waitRequests(fewest, most int) {
 
 // waitRandom waits for a random time: as long as something is broken.
 func (x *fixture) waitRandom(shortest, longest time.Duration) {
-	wait(x.t.Context(), shortest+time.Duration(x.rng.Int64N(int64(longest-shortest))))
+	support.Wait(x.t.Context(), shortest+time.Duration(x.rng.Int64N(int64(longest-shortest))))
 }
 
 // runningClient is the nth client whose session is running.
@@ -167,19 +167,7 @@ func (x *fixture) waitExpired(sessions int) {
 	}
 	slices.Sort(deadlines)
 	if len(deadlines) > 0 {
-		wait(x.t.Context(), deadlines[min(sessions, len(deadlines))-1]+settling-now())
-	}
-}
-
-// wait returns false when ctx ended first.
-func wait(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
+		support.Wait(x.t.Context(), deadlines[min(sessions, len(deadlines))-1]+settling-now())
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"rangegate/cmd/rangegate/lanesim"
+	"rangegate/test/support"
 )
 
 // These are how much the two ends of a lane's link may differ.
@@ -60,7 +61,7 @@ func (r report) agrees(e event) (off time.Duration, err error) {
 // converge waits until every controller has the state that the gateway shows of its lane, and returns what
 // still differs after the time that a link which has just gone down may take.
 func (x *fixture) converge() (faults []string) {
-	for limit := now() + converges; ; wait(x.t.Context(), 20*time.Millisecond) {
+	for limit := now() + converges; ; support.Wait(x.t.Context(), 20*time.Millisecond) {
 		if faults = x.laneDifferences(); len(faults) == 0 || now() > limit {
 			return faults
 		}

@@ -42,7 +42,7 @@ func newShooter(h *hardware, lane int, seed uint64) *shooter {
 
 // shoot makes one event after the other on the lane, with or without a gateway, until ctx ends.
 func (s *shooter) shoot(ctx context.Context) {
-	for wait(ctx, time.Duration(s.rng.Int64N(int64(longestLull)))) {
+	for support.Wait(ctx, time.Duration(s.rng.Int64N(int64(longestLull)))) {
 		if s.controller.Unacked() >= mostKept {
 			continue
 		}

@@ -36,12 +36,12 @@ func TestNodesFareAsOnRedis(t *testing.T) {
 	opening := time.Date(2026, 5, 1, 9, 0, 0, 0, time.UTC)
 	rapid.Check(t, func(rt *rapid.T) {
 		ctx, id := t.Context(), uuid.New()
-		known := []store.Ownership{{Range: id}} // all that anybody has ever been told
-		n := map[uint64]uint64{}                // the last flush of each epoch
+		records := []store.Ownership{{Range: id}} // all that were ever answered
+		n := map[uint64]uint64{}                  // the last flush of each epoch
 		lane := lanes.Snapshot{Lane: lanes.Lane{ID: uuid.New()}, Boot: "b"}
 		rt.Repeat(map[string]func(*rapid.T){
 			"claim": func(rt *rapid.T) {
-				expected := rapid.SampledFrom(known).Draw(rt, "expected")
+				expected := rapid.SampledFrom(records).Draw(rt, "expected")
 				by := rapid.SampledFrom(machines[1:]).Draw(rt, "by")
 				now := opening.Add(time.Duration(rapid.IntRange(-2, 2).Draw(rt, "now")) * time.Millisecond)
 				var outcomes []store.Claimed
@@ -49,10 +49,10 @@ func TestNodesFareAsOnRedis(t *testing.T) {
 					outcomes = append(outcomes, s.nodes.Claim(ctx, by, now, []store.Ownership{expected})...)
 				}
 				require.Equal(rt, outcomes[0], outcomes[1])
-				known = append(known, outcomes[0].Ownership)
+				records = append(records, outcomes[0].Ownership)
 			},
 			"set owner": func(rt *rapid.T) {
-				from := rapid.SampledFrom(known).Draw(rt, "from")
+				from := rapid.SampledFrom(records).Draw(rt, "from")
 				to := rapid.SampledFrom(machines).Draw(rt, "to")
 				first, changed, err := stores[0].nodes.SetOwner(ctx, from, to)
 				require.NoError(rt, err)
@@ -60,10 +60,10 @@ func TestNodesFareAsOnRedis(t *testing.T) {
 				require.NoError(rt, err)
 				require.Equal(rt, first, second)
 				require.Equal(rt, changed, alsoChanged)
-				known = append(known, first)
+				records = append(records, first)
 			},
 			"flush": func(rt *rapid.T) {
-				epoch := rapid.SampledFrom(known).Draw(rt, "epoch").Epoch
+				epoch := rapid.SampledFrom(records).Draw(rt, "epoch").Epoch
 				batch := store.Batch{
 					Range: id, Epoch: epoch, N: n[epoch] + uint64(rapid.IntRange(0, 2).Draw(rt, "ahead")), Now: opening,
 					Refill: rapid.IntRange(0, 9).Draw(rt, "refill") == 0, Lanes: []lanes.Snapshot{lane},
@@ -84,7 +84,7 @@ func TestNodesFareAsOnRedis(t *testing.T) {
 					owner, err := s.nodes.Owners(ctx, []uuid.UUID{id})
 					require.NoError(rt, err)
 					owners = append(owners, owner)
-					confirmed = append(confirmed, kind(s.Confirm(ctx, store.RangeEpoch{Range: id, Epoch: known[len(known)-1].Epoch})))
+					confirmed = append(confirmed, kind(s.Confirm(ctx, store.RangeEpoch{Range: id, Epoch: records[len(records)-1].Epoch})))
 				}
 				require.Equal(rt, owners[0], owners[1])
 				require.Equal(rt, confirmed[0], confirmed[1])
