@@ -460,7 +460,7 @@ func (j *hardwareJudge) run(f *fixture, steps []judgedStep) {
 			scope := j.scope(f, step)
 			held[scope] = false
 			j.lift(f, held)
-			do = func() { _, _ = f.Lift(ctx, scope, "kim") }
+			do = func() { _, _ = f.Lift(ctx, scope, uuid.Nil, "kim") }
 		}
 		commands.Go(do)
 		synctest.Wait()

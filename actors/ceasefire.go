@@ -22,6 +22,7 @@ const forgetAfter = 100 * time.Millisecond
 type (
 	setHold struct {
 		scope lanes.Scope
+		press uuid.UUID
 		who   string
 		trace string // of the request, empty for a controller
 		asked lanes.Instant
@@ -29,6 +30,7 @@ type (
 	}
 	liftHold struct {
 		scope lanes.Scope
+		press uuid.UUID // the newest one that its end was decided after; uuid.Nil: any
 		who   string
 		trace string         // of the request
 		reply chan liftReply // of one
@@ -55,7 +57,9 @@ func (r *Range) Hold(ctx context.Context, scope lanes.Scope, who string) (lanes.
 	if err := context.Cause(r.life); err != nil {
 		return lanes.Reached{}, err
 	}
-	m := &setHold{scope: scope, who: who, trace: trace.ID(ctx), asked: r.clock.Now(), reply: make(chan *holds.Progress, 1)}
+	m := &setHold{
+		scope: scope, press: uuid.New(), who: who, trace: trace.ID(ctx), asked: r.clock.Now(), reply: make(chan *holds.Progress, 1),
+	}
 	ctx, cancel := r.withPatience(ctx)
 	defer cancel()
 	r.addresses.sendRoot(m)
@@ -95,10 +99,10 @@ func (r *Range) outOfPatience(notOwner error) error {
 	return lanes.ErrTimeout
 }
 
-// Lift ends the hold over the scope. Lanes under another one stay closed. Errors: ErrCeasefire if a hold was
-// set meanwhile.
-func (r *Range) Lift(ctx context.Context, scope lanes.Scope, who string) (lanes.Reached, error) {
-	m := &liftHold{scope: scope, who: who, trace: trace.ID(ctx), reply: make(chan liftReply, 1)}
+// Lift ends the hold over the scope, as it was after that press; uuid.Nil: as it is. Lanes under another one stay
+// closed. Errors: ErrCeasefire if it was pressed again since, or meanwhile.
+func (r *Range) Lift(ctx context.Context, scope lanes.Scope, press uuid.UUID, who string) (lanes.Reached, error) {
+	m := &liftHold{scope: scope, press: press, who: who, trace: trace.ID(ctx), reply: make(chan liftReply, 1)}
 	ctx, cancel := r.withPatience(ctx)
 	defer cancel()
 	r.addresses.sendRoot(m)
@@ -148,7 +152,7 @@ func (a *rangeActor) showHolds() {
 // store.
 func (a *rangeActor) setHold(m *setHold) *holds.Progress {
 	r := a.r
-	change := a.holds.Set(m.scope, m.who, &r.settings().Layout, r.clock.Now())
+	change := a.holds.Set(m.scope, m.press, m.who, &r.settings().Layout, r.clock.Now())
 	a.showHolds()
 	progress := holds.NewProgress(true, change.Lanes, 1, func() {
 		r.metrics.HoldFanOut.Observe(r.clock.Now().Since(m.asked).Seconds())
@@ -178,7 +182,13 @@ func (a *rangeActor) tellLanes(change holds.Change, like *request) {
 // liftHold saves that the hold has ended; the lanes hear of it when that is durable.
 func (a *rangeActor) liftHold(m *liftHold) {
 	r := a.r
-	change := a.holds.Lift(m.scope, m.who, &r.settings().Layout, r.clock.Now())
+	change, err := a.holds.Lift(m.scope, m.press, m.who, &r.settings().Layout, r.clock.Now())
+	if err != nil {
+		traced(r.log.Warn(), m.trace).Str("scope", m.scope.Kind).Stringer("id", m.scope.ID).Str("who", m.who).
+			Msg("the end of a hold is refused: it was pressed again since")
+		m.answer(liftReply{nil, err})
+		return
+	}
 	r.holdsVersion.Store(a.holds.Newest())
 	ended := func(outcome commit.Outcome) {
 		switch outcome {
@@ -250,7 +260,7 @@ func (a *rangeActor) decideFound(lane uuid.UUID) {
 	}
 	place, _ := a.r.settings().place(lane)
 	if scope, set := a.holds.Found(place); set {
-		a.setHold(&setHold{scope: scope, who: lanes.ByController, asked: a.r.clock.Now()})
+		a.setHold(&setHold{scope: scope, press: uuid.New(), who: lanes.ByController, asked: a.r.clock.Now()})
 	}
 	a.r.addresses.sendListed(lane, &holdDecided{})
 }
@@ -259,7 +269,7 @@ func (a *rangeActor) decideFound(lane uuid.UUID) {
 func (a *rangeActor) rearrangeHolds(before *settings, m *exchange) {
 	set, lift := a.holds.Rearranged(&before.Layout, &m.to.Layout)
 	for _, hold := range set {
-		a.setHold(&setHold{scope: hold.Scope, who: hold.Who, asked: a.r.clock.Now()})
+		a.setHold(&setHold{scope: hold.Scope, press: uuid.New(), who: hold.Who, asked: a.r.clock.Now()})
 	}
 	for _, scope := range lift {
 		a.liftHold(&liftHold{scope: scope, who: m.who, reply: make(chan liftReply, 1)})

@@ -433,7 +433,7 @@ func TestAControllerThatHoldsOnTheLossOfItsGatewayIsReleased(t *testing.T) {
 		lose(time.Minute, f.restart)
 		require.False(t, f.isOpen(0))
 		require.Len(t, f.Holds().InForce, 1)
-		_, err := f.Lift(f.requestContext(), f.Holds().InForce[0].Scope, "kim")
+		_, err := f.Lift(f.requestContext(), f.Holds().InForce[0].Scope, f.Holds().InForce[0].Press, "kim")
 		require.NoError(t, err)
 		f.advance(time.Second)
 		require.True(t, f.isOpen(0))

@@ -652,14 +652,14 @@ func (f *fixture) setHold(scope lanes.Scope) lanes.Reached {
 // liftHold ends a hold. It returns when the hardware has applied it.
 func (f *fixture) liftHold(scope lanes.Scope) lanes.Reached {
 	f.Helper()
-	reached, err := f.Lift(f.requestContext(), scope, "kim")
+	reached, err := f.Lift(f.requestContext(), scope, uuid.Nil, "kim")
 	require.NoError(f, err)
 	synctest.Wait()
 	return reached
 }
 
 func (f *fixture) tryLiftHold(scope lanes.Scope) error {
-	_, err := f.Lift(f.requestContext(), scope, "kim")
+	_, err := f.Lift(f.requestContext(), scope, uuid.Nil, "kim")
 	return err
 }
 

@@ -169,7 +169,7 @@ func TestTheCommandLogOfALane(t *testing.T) {
 		require.NoError(t, err)
 		_, err = f.Hold(f.requestContext(), lanes.Scope{Kind: lanes.OverRange}, "operator")
 		require.NoError(t, err)
-		_, err = f.Lift(f.requestContext(), lanes.Scope{Kind: lanes.OverRange}, "kim")
+		_, err = f.Lift(f.requestContext(), lanes.Scope{Kind: lanes.OverRange}, uuid.Nil, "kim")
 		require.NoError(t, err)
 		f.resume(sale.Session)
 		require.NoError(t, f.controller(0).Help())

@@ -33,7 +33,8 @@ func TestAHoldClosesWhatItCoversAndNothingElse(t *testing.T) {
 				require.Equal(t, lanes.Reached{Confirmed: f.laneIDs(c.held...), Saved: true}, reached)
 				f.requireHeld(c.held...)
 				f.requireOpen(c.free...)
-				require.Equal(t, []lanes.HoldRecord{{Scope: c.scope(f), Who: "sam", Since: f.clock.Now().Wall}}, f.Holds().InForce)
+				press := f.Holds().InForce[0].Press
+				require.Equal(t, []lanes.HoldRecord{{Scope: c.scope(f), Who: "sam", Since: f.clock.Now().Wall, Press: press}}, f.Holds().InForce)
 
 				f.advance(5 * time.Minute)
 				for _, i := range c.held {
@@ -90,8 +91,14 @@ func TestAHoldThatIsSetAgainStaysAsItIs(t *testing.T) {
 		since := f.Holds()
 		f.advance(time.Minute)
 		require.Equal(t, first, f.setHold(rangeScope))
-		require.Equal(t, since, f.Holds())
-		f.liftHold(rangeScope)
+		newest := f.Holds().InForce[0].Press
+		require.Equal(t, since.Press(rangeScope, newest), f.Holds())
+		_, err := f.Lift(f.requestContext(), rangeScope, since.InForce[0].Press, "kim")
+		require.ErrorIs(t, err, lanes.ErrCeasefire, "kim has not seen that it was pressed again")
+		f.requireHeld(0, 1)
+		_, err = f.Lift(f.requestContext(), rangeScope, newest, "kim")
+		require.NoError(t, err)
+		synctest.Wait()
 		f.requireOpen(0)
 		require.Equal(t, first, f.liftHold(rangeScope), "lifting again is safe")
 		require.Len(t, f.eventKinds(session), 4)

@@ -173,7 +173,7 @@ func (f *fixture) holdAndLift() (replies holdReplies) {
 	replies.held = reached.Saved
 	f.advance(2 * time.Second)
 	_ = f.tryModify(f.activeSessions()[0], 1)
-	if _, err = f.Lift(f.Context(), f.bayScope(0), "kim"); err == nil {
+	if _, err = f.Lift(f.Context(), f.bayScope(0), uuid.Nil, "kim"); err == nil {
 		replies.lifted = true
 	}
 	synctest.Wait()
@@ -246,7 +246,7 @@ func testKillDuringLift(t *testing.T, point *killPoint, crossing func(*fixture) 
 		})
 		lifted := make(chan lanes.Reached, 1)
 		go func() {
-			if reached, err := f.Lift(t.Context(), f.bayScope(0), "kim"); err == nil {
+			if reached, err := f.Lift(t.Context(), f.bayScope(0), uuid.Nil, "kim"); err == nil {
 				lifted <- reached
 			}
 			close(lifted)

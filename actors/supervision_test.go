@@ -811,7 +811,7 @@ func TestALaneRecoversFromAnyMixOfFailures(t *testing.T) {
 					case 4:
 						start(func() error { _, err := f.Hold(f.requestContext(), rangeScope, "sam"); return err })
 					case 5:
-						start(func() error { _, err := f.Lift(f.requestContext(), rangeScope, "sam"); return err })
+						start(func() error { _, err := f.Lift(f.requestContext(), rangeScope, uuid.Nil, "sam"); return err })
 					case 6:
 						key := keyed(fmt.Sprint("k", len(keys)), "f")
 						keys = append(keys, key)

@@ -70,7 +70,7 @@ func TestTheTraceOfAHold(t *testing.T) {
 		f.create(0, 30)
 		_, err := f.Hold(trace.With(f.requestContext(), firstTrace), lanes.Scope{Kind: lanes.OverRange}, "sam")
 		require.NoError(t, err)
-		_, err = f.Lift(trace.With(f.requestContext(), secondTrace), lanes.Scope{Kind: lanes.OverRange}, "sam")
+		_, err = f.Lift(trace.With(f.requestContext(), secondTrace), lanes.Scope{Kind: lanes.OverRange}, uuid.Nil, "sam")
 		require.NoError(t, err)
 		synctest.Wait()
 		require.Equal(t, []string{firstTrace}, logs.traceIDs(t, "hold set"))

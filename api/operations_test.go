@@ -56,7 +56,7 @@ func (s *fakeOperatedRange) Hold(_ context.Context, scope lanes.Scope, staff str
 	return lanes.Reached{Confirmed: []uuid.UUID{uuid.MustParse(theLane)}, Saved: true}, nil
 }
 
-func (s *fakeOperatedRange) Lift(_ context.Context, scope lanes.Scope, staff string) (lanes.Reached, error) {
+func (s *fakeOperatedRange) Lift(_ context.Context, scope lanes.Scope, _ uuid.UUID, staff string) (lanes.Reached, error) {
 	s.scope, s.staff, s.lifted = scope, staff, true
 	return lanes.Reached{}, lanes.ErrStoreUnavailable
 }
@@ -244,8 +244,8 @@ func TestHolds(t *testing.T) {
 		require.Equal(t, 400, status, change)
 		require.Contains(t, body, `"`+field+`":"`, change)
 	}
-	require.Equal(t, `[{"scope":"range","id":null,"who":"operator","since":"2026-05-01T12:00:00Z"},`+
-		`{"scope":"bay","id":"`+theBay+`","who":"sam","since":"2026-05-01T12:00:00Z"}]`+"\n", sendAuthorized(h, "GET", at, "").Body.String())
+	require.Equal(t, `[{"scope":"range","id":null,"who":"operator","since":"2026-05-01T12:00:00Z","press":null},`+
+		`{"scope":"bay","id":"`+theBay+`","who":"sam","since":"2026-05-01T12:00:00Z","press":null}]`+"\n", sendAuthorized(h, "GET", at, "").Body.String())
 }
 
 // logLines parses the lines of a log.

@@ -38,6 +38,9 @@ type HoldRecord struct {
 	Scope
 	Who   string    `json:"who"`
 	Since time.Time `json:"since"`
+	// Press is the newest press: whoever ends the hold names the one that they have seen. uuid.Nil in a record of an
+	// older version.
+	Press uuid.UUID `json:"press,omitzero"`
 }
 
 // LiftRecord is when the last hold over a scope ended. It is kept until the hardware of every lane under the
@@ -60,7 +63,16 @@ type Holds struct {
 // Set returns the record with a hold over the scope. One that is in force already stays as it is.
 func (h Holds) Set(over Scope, who string, at time.Time) Holds {
 	if !h.Has(over) {
-		h.InForce = append(slices.Clone(h.InForce), HoldRecord{over, who, at})
+		h.InForce = append(slices.Clone(h.InForce), HoldRecord{Scope: over, Who: who, Since: at})
+	}
+	return h
+}
+
+// Press returns the record in which that press is the newest of the hold over the scope.
+func (h Holds) Press(over Scope, press uuid.UUID) Holds {
+	if i := h.index(over); i >= 0 {
+		h.InForce = slices.Clone(h.InForce)
+		h.InForce[i].Press = press
 	}
 	return h
 }
@@ -79,6 +91,13 @@ func (h Holds) Lift(over Scope, at time.Time) Holds {
 
 // ByController is on record as who set a hold that a controller was found with and nobody knew of.
 const ByController = "controller"
+
+// PressedSince reports whether there is a hold over just that scope, and press is not its newest. uuid.Nil stands
+// for the newest.
+func (h Holds) PressedSince(over Scope, press uuid.UUID) bool {
+	i := h.index(over)
+	return press != uuid.Nil && i >= 0 && h.InForce[i].Press != press
+}
 
 // Has reports whether there is a hold over just that scope.
 func (h Holds) Has(over Scope) bool { return h.index(over) >= 0 }

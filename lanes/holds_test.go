@@ -116,6 +116,10 @@ func TestTheEndOfAHoldIsForgottenLaneByLane(t *testing.T) {
 func TestAHoldKeepsWhoSetItFirst(t *testing.T) {
 	holds := lanes.Holds{}.Set(bayA, "sam", noon).Set(bayA, "kim", noon.Add(time.Hour))
 	require.Equal(t, []lanes.HoldRecord{{Scope: bayA, Who: "sam", Since: noon}}, holds.InForce)
+	press := uuid.New()
+	require.Equal(t, []lanes.HoldRecord{{Scope: bayA, Who: "sam", Since: noon, Press: press}}, holds.Press(bayA, press).InForce)
+	require.Equal(t, holds, holds.Press(bayB, press), "there is none")
+	require.Zero(t, holds.InForce[0].Press, "a record is a value")
 	require.True(t, holds.Has(bayA))
 	require.False(t, holds.Has(bayB))
 }

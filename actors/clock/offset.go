@@ -117,6 +117,26 @@ func (s *Shared) Offset(at lanes.Instant) *lanes.Offset {
 	return offset
 }
 
+// Time returns the time by the present reference, and that one's name; no name before the first measurement.
+func (s *Shared) Time() (now time.Time, name string) {
+	at := s.Now()
+	offset := s.Offset(at)
+	if offset == nil {
+		return at.Wall, ""
+	}
+	return at.Wall.Add(-offset.Ahead), offset.Clock
+}
+
+// TimeBy returns the time by the reference of that name. known is false if that was not measured here.
+func (s *Shared) TimeBy(name string) (now time.Time, known bool) {
+	at := s.Now()
+	offset, known := s.offsetFrom(name, at)
+	if !known {
+		return at.Wall, false
+	}
+	return at.Wall.Add(-offset.Ahead), true
+}
+
 // offsetFrom returns the offset from the clock of that name. found is false where it is not known here: the
 // offset is that from the present clock then.
 func (s *Shared) offsetFrom(name string, at lanes.Instant) (offset *lanes.Offset, found bool) {

@@ -128,6 +128,30 @@ func TestAFormerReferenceIsRemembered(t *testing.T) {
 	})
 }
 
+// Machines whose wall clocks differ read the same time by the clock that they have in common.
+func TestTheTimeByACommonClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reference := &slowReference{ahead: time.Second, name: "a", delays: [][2]time.Duration{{}}}
+		c := clock.NewShared(clocktest.New(), reference)
+		_, name := c.Time()
+		require.Empty(t, name, "not measured")
+		require.NoError(t, c.Measure(t.Context()))
+		now, name := c.Time()
+		require.Equal(t, "a", name)
+		require.True(t, now.Equal(c.Now().Wall.Add(time.Second)))
+		reference.ahead, reference.name = time.Minute, "b"
+		require.NoError(t, c.Measure(t.Context()))
+		now, name = c.Time()
+		require.Equal(t, "b", name)
+		require.True(t, now.Equal(c.Now().Wall.Add(time.Minute)))
+		now, known := c.TimeBy("a")
+		require.True(t, known)
+		require.True(t, now.Equal(c.Now().Wall.Add(time.Second)))
+		_, known = c.TimeBy("never heard of")
+		require.False(t, known)
+	})
+}
+
 func TestAClockWithoutReferenceHasNoOffset(t *testing.T) {
 	require.Nil(t, clock.Read(clocktest.New()).Offset)
 }

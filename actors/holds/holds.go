@@ -56,9 +56,9 @@ func (h *Holds) next(holds lanes.Holds) commit.HoldRecord {
 
 // Set puts a hold over the scope in force. Change.Lanes are all lanes under it: they are told before the record
 // is saved.
-func (h *Holds) Set(scope lanes.Scope, who string, layout *lanes.Layout, now lanes.Instant) Change {
+func (h *Holds) Set(scope lanes.Scope, press uuid.UUID, who string, layout *lanes.Layout, now lanes.Instant) Change {
 	anew := !h.record.Has(scope) || h.lifting[scope] > 0
-	h.record = h.next(h.record.Set(scope, who, now.Wall))
+	h.record = h.next(h.record.Set(scope, who, now.Wall).Press(scope, press))
 	h.lastSet[scope] = h.record.Version
 	return Change{
 		Record: h.record, Save: true,
@@ -67,15 +67,21 @@ func (h *Holds) Set(scope lanes.Scope, who string, layout *lanes.Layout, now lan
 	}
 }
 
-// Lift begins the end of the hold over the scope. It is in force once the record is saved: the caller tells
-// Lifted what became of it.
-func (h *Holds) Lift(scope lanes.Scope, who string, layout *lanes.Layout, now lanes.Instant) Change {
+// Lift begins the end of the hold over the scope, as it was after that press; uuid.Nil: as it is. It is in force
+// once the record is saved: the caller tells Lifted what became of it. Errors: lanes.ErrCeasefire, with no change,
+// if the hold was pressed again since.
+func (h *Holds) Lift(
+	scope lanes.Scope, press uuid.UUID, who string, layout *lanes.Layout, now lanes.Instant,
+) (Change, error) {
+	if h.record.PressedSince(scope, press) {
+		return Change{}, lanes.ErrCeasefire
+	}
 	ends := h.record.Has(scope)
 	h.lifting[scope]++
 	return Change{
 		Record: h.next(h.record.Lift(scope, now.Wall)), Save: true,
 		Acts: acts(lanes.DidLift, scope, who, layout, now, ends),
-	}
+	}, nil
 }
 
 // Lifted ends the save of a lift: version is that of its record, outcome any but commit.Unresolved. Once it is

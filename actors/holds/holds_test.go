@@ -34,9 +34,16 @@ func after(seconds int) lanes.Instant {
 	return lanes.Instant{Wall: time.Unix(1_750_000_000, 0).Add(elapsed), Mono: elapsed}
 }
 
+// lift begins the end of the hold over the scope, whoever pressed when.
+func lift(t require.TestingT, h *Holds, scope lanes.Scope, at int) Change {
+	change, err := h.Lift(scope, uuid.Nil, "sam", &house, after(at))
+	require.NoError(t, err)
+	return change
+}
+
 // lifted lifts the hold over the scope, with a store that saves it.
 func lifted(t *testing.T, h *Holds, scope lanes.Scope, at int) Change {
-	begun := h.Lift(scope, "sam", &house, after(at))
+	begun := lift(t, h, scope, at)
 	change, err := h.Lifted(scope, begun.Record.Version, commit.Saved, &house, after(at))
 	require.NoError(t, err)
 	return change
@@ -52,10 +59,10 @@ func ids(places ...lanes.Place) (ids []uuid.UUID) {
 // A lift that is being saved ends nothing, and one that the store rejects ends nothing ever.
 func TestAHoldEndsWhenItsLiftIsSaved(t *testing.T) {
 	h := New(lanes.Holds{}, 0)
-	set := h.Set(everywhere, "sam", &house, after(0))
+	set := h.Set(everywhere, uuid.New(), "sam", &house, after(0))
 	require.Equal(t, ids(house.Lanes...), set.Lanes)
 
-	begun := h.Lift(everywhere, "sam", &house, after(1))
+	begun := lift(t, h, everywhere, 1)
 	require.True(t, h.InForce().Has(everywhere))
 	require.False(t, begun.Record.Has(everywhere), "that is what is saved")
 	_, err := h.Lifted(everywhere, begun.Record.Version, commit.Rejected, &house, after(2))
@@ -69,9 +76,9 @@ func TestAHoldEndsWhenItsLiftIsSaved(t *testing.T) {
 // Whoever presses while the end of an earlier hold is being saved has a hold.
 func TestOfAHoldAndALiftThatCrossTheHoldWins(t *testing.T) {
 	h := New(lanes.Holds{}, 0)
-	h.Set(bay1, "sam", &house, after(0))
-	begun := h.Lift(bay1, "sam", &house, after(1))
-	again := h.Set(bay1, "kim", &house, after(2))
+	h.Set(bay1, uuid.New(), "sam", &house, after(0))
+	begun := lift(t, h, bay1, 1)
+	again := h.Set(bay1, uuid.New(), "kim", &house, after(2))
 	require.NotEmpty(t, again.Acts, "it is on record for kim, too")
 	_, err := h.Lifted(bay1, begun.Record.Version, commit.Saved, &house, after(3))
 	require.ErrorIs(t, err, lanes.ErrCeasefire)
@@ -79,10 +86,30 @@ func TestOfAHoldAndALiftThatCrossTheHoldWins(t *testing.T) {
 	require.Greater(t, again.Record.Version, begun.Record.Version, "the store keeps the hold")
 }
 
+// Whoever ends a hold ends what they have seen. A request that was on its way for long, or a finger that did not see
+// the newest press, ends nothing.
+func TestAHoldThatWasPressedAgainStays(t *testing.T) {
+	first, second := uuid.New(), uuid.New()
+	h := New(lanes.Holds{}, 0)
+	h.Set(bay1, first, "sam", &house, after(0))
+	h.Set(bay1, second, "kim", &house, after(1))
+	_, err := h.Lift(bay1, first, "sam", &house, after(2))
+	require.ErrorIs(t, err, lanes.ErrCeasefire)
+	require.True(t, h.InForce().Has(bay1))
+	require.Equal(t, "sam", h.InForce().InForce[0].Who, "who set it first")
+
+	ended, err := h.Lift(bay1, second, "sam", &house, after(3))
+	require.NoError(t, err)
+	_, err = h.Lifted(bay1, ended.Record.Version, commit.Saved, &house, after(4))
+	require.NoError(t, err)
+	_, err = h.Lift(bay1, second, "sam", &house, after(5))
+	require.NoError(t, err, "it is asked for again, and has ended")
+}
+
 func TestOnlyLanesUnderNoOtherHoldOpen(t *testing.T) {
 	h := New(lanes.Holds{}, 0)
-	h.Set(everywhere, "sam", &house, after(0))
-	h.Set(bay1, "sam", &house, after(0))
+	h.Set(everywhere, uuid.New(), "sam", &house, after(0))
+	h.Set(bay1, uuid.New(), "sam", &house, after(0))
 	require.Equal(t, ids(house.Lanes[2]), lifted(t, h, everywhere, 1).Lanes)
 	require.Equal(t, ids(house.Lanes[:2]...), lifted(t, h, bay1, 2).Lanes)
 }
@@ -91,12 +118,12 @@ func TestOnlyLanesUnderNoOtherHoldOpen(t *testing.T) {
 // hold, so it is saved once more without it.
 func TestARecordThatStillHadTheHoldIsSavedAgain(t *testing.T) {
 	h := New(lanes.Holds{}, 0)
-	h.Set(everywhere, "sam", &house, after(0))
+	h.Set(everywhere, uuid.New(), "sam", &house, after(0))
 	require.False(t, lifted(t, h, everywhere, 1).Save)
 
-	h.Set(everywhere, "sam", &house, after(2))
-	begun := h.Lift(everywhere, "sam", &house, after(3))
-	h.Set(lane11, "sam", &house, after(4))
+	h.Set(everywhere, uuid.New(), "sam", &house, after(2))
+	begun := lift(t, h, everywhere, 3)
+	h.Set(lane11, uuid.New(), "sam", &house, after(4))
 	change, err := h.Lifted(everywhere, begun.Record.Version, commit.Saved, &house, after(5))
 	require.NoError(t, err)
 	require.True(t, change.Save)
@@ -107,13 +134,13 @@ func TestARecordThatStillHadTheHoldIsSavedAgain(t *testing.T) {
 func TestWhoDidItIsOnRecord(t *testing.T) {
 	h := New(lanes.Holds{}, 0)
 	require.Equal(t, []lanes.Act{{At: after(0).Wall, Who: "sam", What: lanes.DidHold, Detail: "bay Bay 1"}},
-		h.Set(bay1, "sam", &house, after(0)).Acts)
+		h.Set(bay1, uuid.New(), "sam", &house, after(0)).Acts)
 	require.Equal(t, []lanes.Act{{At: after(0).Wall, Who: "sam", What: lanes.DidHold, Detail: "lane", Lane: lane11.ID}},
-		h.Set(lane11, "sam", &house, after(0)).Acts)
-	require.Empty(t, h.Set(bay1, "kim", &house, after(1)).Acts, "it is held already")
-	require.Empty(t, h.Set(lane21, lanes.ByController, &house, after(1)).Acts, "it was found locked")
-	require.NotEmpty(t, h.Lift(bay1, "kim", &house, after(2)).Acts)
-	require.Empty(t, h.Lift(everywhere, "kim", &house, after(2)).Acts, "there was none")
+		h.Set(lane11, uuid.New(), "sam", &house, after(0)).Acts)
+	require.Empty(t, h.Set(bay1, uuid.New(), "kim", &house, after(1)).Acts, "it is held already")
+	require.Empty(t, h.Set(lane21, uuid.New(), lanes.ByController, &house, after(1)).Acts, "it was found locked")
+	require.NotEmpty(t, lift(t, h, bay1, 2).Acts)
+	require.Empty(t, lift(t, h, everywhere, 2).Acts, "there was none")
 }
 
 // A controller may be released when a hold over its lane has ended and it has not confirmed that yet.
@@ -125,7 +152,7 @@ func TestAControllerThatComesUpLocked(t *testing.T) {
 		return set
 	}
 	require.True(t, found(house.Lanes[0]), "nobody knows why")
-	h.Set(bay1, "sam", &house, after(0))
+	h.Set(bay1, uuid.New(), "sam", &house, after(0))
 	require.False(t, found(house.Lanes[0]), "it is under a hold already")
 	require.True(t, found(house.Lanes[2]))
 	lifted(t, h, bay1, 1)
@@ -142,7 +169,7 @@ func TestAControllerThatComesUpLocked(t *testing.T) {
 // The end of a hold is forgotten lane by lane only when the others have had their time to confirm it.
 func TestTheEndOfAHoldIsForgotten(t *testing.T) {
 	h := New(lanes.Holds{}, 0)
-	h.Set(everywhere, "sam", &house, after(0))
+	h.Set(everywhere, uuid.New(), "sam", &house, after(0))
 	lifted(t, h, everywhere, 1)
 	h.Confirmed(house.Lanes[0].ID)
 	_, later := h.Forget(&house, after(1))
@@ -152,8 +179,8 @@ func TestTheEndOfAHoldIsForgotten(t *testing.T) {
 	require.False(t, change.Record.KnowsOfEnd(house.Lanes[0]))
 	require.True(t, change.Record.KnowsOfEnd(house.Lanes[1]))
 
-	h.Set(lane21, "sam", &house, after(5))
-	begun := h.Lift(lane21, "sam", &house, after(6))
+	h.Set(lane21, uuid.New(), "sam", &house, after(5))
+	begun := lift(t, h, lane21, 6)
 	h.Confirmed(house.Lanes[1].ID)
 	_, later = h.Forget(&house, after(10))
 	require.True(t, later, "a lift is being saved: the record in force still has its hold")
@@ -171,7 +198,7 @@ func TestTheEndOfAHoldIsForgotten(t *testing.T) {
 // A lane that a reload takes out of the scope of a hold stays held, and a hold whose bay is gone has ended.
 func TestAReloadMovesALaneOutOfAHold(t *testing.T) {
 	h := New(lanes.Holds{}, 0)
-	h.Set(bay1, "sam", &house, after(0))
+	h.Set(bay1, uuid.New(), "sam", &house, after(0))
 	moved := lanes.Layout{Bays: bays, Lanes: slices.Clone(house.Lanes)}
 	moved.Lanes[0].Bay = bays[1].ID
 	set, lift := h.Rearranged(&house, &moved)
@@ -215,7 +242,7 @@ func TestAReloadThatAHoldRefuses(t *testing.T) {
 // set and no lift that began after that is saved.
 func TestALaneIsHeldAsLongAsOneHoldOverItIs(t *testing.T) {
 	scopes := []lanes.Scope{everywhere, bay1, {Kind: lanes.OverBay, ID: bays[1].ID}, lane11, lane21}
-	type lift struct {
+	type saved struct {
 		scope   lanes.Scope
 		version uint64
 	}
@@ -223,14 +250,24 @@ func TestALaneIsHeldAsLongAsOneHoldOverItIs(t *testing.T) {
 		h := New(lanes.Holds{}, 0)
 		lastSet := map[lanes.Scope]uint64{} // scope → version of the record
 		held := map[lanes.Scope]bool{}
-		var saving []lift
+		presses := map[lanes.Scope][]uuid.UUID{}
+		var saving []saved
 		for second := range rapid.IntRange(1, 40).Draw(t, "steps") {
 			scope := rapid.SampledFrom(scopes).Draw(t, "scope")
 			switch rapid.SampledFrom([]string{"set", "lift", "answer", "forget"}).Draw(t, "step") {
 			case "set":
-				lastSet[scope], held[scope] = h.Set(scope, "sam", &house, after(second)).Record.Version, true
+				presses[scope] = append(presses[scope], uuid.New())
+				newest := presses[scope][len(presses[scope])-1]
+				lastSet[scope], held[scope] = h.Set(scope, newest, "sam", &house, after(second)).Record.Version, true
 			case "lift":
-				saving = append(saving, lift{scope, h.Lift(scope, "sam", &house, after(second)).Record.Version})
+				seen := rapid.SampledFrom(append([]uuid.UUID{uuid.Nil}, presses[scope]...)).Draw(t, "seen")
+				change, err := h.Lift(scope, seen, "sam", &house, after(second))
+				if held[scope] && seen != uuid.Nil && seen != presses[scope][len(presses[scope])-1] {
+					require.ErrorIs(t, err, lanes.ErrCeasefire, "it was pressed again since")
+					continue
+				}
+				require.NoError(t, err)
+				saving = append(saving, saved{scope, change.Record.Version})
 			case "answer":
 				if len(saving) == 0 {
 					continue

@@ -153,7 +153,7 @@ func (f *fakeRange) Hold(_ context.Context, scope lanes.Scope, staff string) (la
 	return lanes.Reached{Confirmed: []uuid.UUID{theLane}, Saved: true}, f.record("%s holds %s %s", staff, scope.Kind, scope.ID)
 }
 
-func (f *fakeRange) Lift(_ context.Context, scope lanes.Scope, staff string) (lanes.Reached, error) {
+func (f *fakeRange) Lift(_ context.Context, scope lanes.Scope, _ uuid.UUID, staff string) (lanes.Reached, error) {
 	return lanes.Reached{Sent: []uuid.UUID{theLane}, Saved: true}, f.record("%s lifts %s %s", staff, scope.Kind, scope.ID)
 }
 

@@ -82,8 +82,8 @@ func TestAStreamBeginsWithTheWholeState(t *testing.T) {
 	f.setHolds(lanes.Holds{}.Set(lanes.Scope{Kind: lanes.OverRange}, "sam", noon.Wall).Set(lanes.Scope{Kind: lanes.OverBay, ID: theBay}, "alex", noon.Wall))
 	f.signedIn().openStream().expect("picture", `{`+now+`,"range":{"id":"`+north.String()+`","name":"North","purchasing":true,"currency":"EUR"},"who":"sam","releases_range":true,`+
 		`"bays":[{"id":"`+bayA+`","name":"Bay A"}],"groups":[{"id":"33333333-3333-4333-8333-000000000001","name":"Public"}],`+
-		`"lanes":[`+shownFirst+`],"holds":[{"scope":"range","id":null,"who":"sam","since":"2026-05-01T12:00:00.250Z"},`+
-		`{"scope":"bay","id":"`+bayA+`","who":"alex","since":"2026-05-01T12:00:00.250Z"}],"unresolved":0}`)
+		`"lanes":[`+shownFirst+`],"holds":[{"scope":"range","id":null,"who":"sam","since":"2026-05-01T12:00:00.250Z","press":null},`+
+		`{"scope":"bay","id":"`+bayA+`","who":"alex","since":"2026-05-01T12:00:00.250Z","press":null}],"unresolved":0}`)
 }
 
 func TestAStreamContinuesWithChanges(t *testing.T) {
@@ -115,7 +115,7 @@ func TestAStreamContinuesWithChanges(t *testing.T) {
 		`"holds":[],"unresolved":2}`)
 
 	f.setHolds(lanes.Holds{}.Set(lanes.Scope{Kind: lanes.OverRange}, "sam", noon.Wall))
-	stream.expect("change", `{`+now+`,"lanes":[],"holds":[{"scope":"range","id":null,"who":"sam","since":"2026-05-01T12:00:00.250Z"}],"unresolved":2}`)
+	stream.expect("change", `{`+now+`,"lanes":[],"holds":[{"scope":"range","id":null,"who":"sam","since":"2026-05-01T12:00:00.250Z","press":null}],"unresolved":2}`)
 	f.setHolds(lanes.Holds{})
 	stream.expect("change", `{`+now+`,"lanes":[],"holds":[],"unresolved":2}`)
 

@@ -23,7 +23,7 @@ import (
 	"rangegate/lanes"
 )
 
-// What the entry tells the owner of a request. Only the node listener reads these headers; rewrite replaces
+// What the entry tells the owner of a request. They are read of requests on the node listener only; rewrite replaces
 // what a client sends under their names.
 const (
 	headerPrefix  = "Rangegate-"
@@ -31,6 +31,9 @@ const (
 	serviceHeader = headerPrefix + "Service" // which handler of the owner
 	clientHeader  = headerPrefix + "Client"  // address and port of the client
 	tlsHeader     = headerPrefix + "Tls"     // whether the client used TLS: true or false
+	// untilHeader is when the entry stops waiting for the response to begin: milliseconds since 1970 by the clock that
+	// the nodes have in common, and the name of that clock.
+	untilHeader = headerPrefix + "Until"
 )
 
 // forwarding is one request that is handed on.
@@ -142,6 +145,9 @@ func (r *Router) rewrite(p *httputil.ProxyRequest) {
 	out.Header[serviceHeader] = []string{string(f.way.service)}
 	out.Header[clientHeader] = []string{p.In.RemoteAddr}
 	out.Header[tlsHeader] = []string{strconv.FormatBool(request.OverTLS(p.In))}
+	if until := r.until(f); until != "" {
+		out.Header[untilHeader] = []string{until}
+	}
 	if _, given := p.In.Header["User-Agent"]; !given {
 		out.Header["User-Agent"] = nil // otherwise net/http sends its own
 	}
@@ -149,6 +155,18 @@ func (r *Router) rewrite(p *httputil.ProxyRequest) {
 		out.Header["Traceparent"] = []string{"00-" + i.TraceID + "-" + spanID() + "-00"}
 		delete(out.Header, "Tracestate") // belongs to the header that was replaced
 	}
+}
+
+// until is the value of untilHeader, empty while the clock that the nodes have in common is not known.
+func (r *Router) until(f *forwarding) string {
+	if r.Clock == nil {
+		return ""
+	}
+	now, name := r.Clock.Time()
+	if name == "" {
+		return ""
+	}
+	return strconv.FormatInt(now.Add(f.way.limit-time.Since(f.began)).UnixMilli(), 10) + " " + name
 }
 
 // carries is true if the one traceparent is of that trace.
@@ -185,6 +203,7 @@ const (
 	overloaded  = "overloaded"
 	ownedHere   = "owned_here" // since the owner was read anew
 	refusedHere = wrongNode    // what another node has handed on
+	late        = "late"       // what another node has handed on, and does not wait for any more
 	notANode    = "not_a_node" // what came to the node listener on the connection of no living node
 )
 

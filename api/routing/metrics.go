@@ -16,8 +16,9 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: "rangegate", Name: "proxied_requests_total",
 			Help: "Requests of ranges that another node owns, by outcome: answered by the owner, or else no_owner, unreachable, timeout, " +
-				"overloaded, cancelled by the client, owned_here by then, wrong_node (refused to another node) or not_a_node (refused to what shows " +
-				"no certificate of a living node). Investigate timeout and not_a_node.",
+				"overloaded, cancelled by the client, owned_here by then, wrong_node (refused to another node), late (refused: " +
+				"its entry had stopped waiting) or not_a_node (refused to what shows no certificate of a living node). " +
+				"Investigate timeout, late and not_a_node.",
 		}, []string{"outcome"}),
 		retries: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: "rangegate", Name: "proxied_retries_total",
@@ -35,7 +36,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 			Help: "Open connections of controllers that have dialled this node and are relayed to the node that owns their range.",
 		}),
 	}
-	for _, outcome := range []string{answered, noOwner, unreachable, timedOut, cancelled, overloaded, ownedHere, refusedHere, notANode} {
+	for _, outcome := range []string{answered, noOwner, unreachable, timedOut, cancelled, overloaded, ownedHere, refusedHere, late, notANode} {
 		m.requests.WithLabelValues(outcome)
 	}
 	registry.MustRegister(m.requests, m.retries, m.seconds, m.relayed)

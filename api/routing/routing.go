@@ -44,6 +44,14 @@ type Directory interface {
 	Refresh(ctx context.Context, rangeID uuid.UUID) (lanes.Owner, error)
 }
 
+// Clock reads a clock that all nodes have in common.
+type Clock interface {
+	// Time returns its time and its name; no name while it is not known.
+	Time() (now time.Time, name string)
+	// TimeBy returns the time of the clock with that name; known is false if it was not read here.
+	TimeBy(name string) (now time.Time, known bool)
+}
+
 // Way is how a kind of request is handed on.
 type Way struct {
 	service service
@@ -105,7 +113,9 @@ type Settings struct {
 	// TLS returns the configuration of a connection to the node at the host. nil: plain HTTP.
 	TLS func(host string) *tls.Config
 	// Dial connects to a node; nil: TCP.
-	Dial    dial
+	Dial dial
+	// Clock says until when a request may be done. nil: that is not said.
+	Clock   Clock
 	Metrics *Metrics
 	Log     zerolog.Logger
 }
@@ -202,6 +212,9 @@ func OfRange(way Way) func(*http.Request) (uuid.UUID, Way) {
 func (r *Router) serve(w http.ResponseWriter, in *http.Request, f forwarding) {
 	owner, err := r.Directory.Owner(f.rangeID)
 	switch {
+	case err == nil && owner.Here && r.isLate(in):
+		r.Metrics.proxied(late)
+		f.fail(w, in, lanes.ErrTimeout)
 	case err == nil && owner.Here:
 		SetEpoch(w.Header(), owner.Epoch)
 		f.next.ServeHTTP(w, in)
@@ -215,6 +228,19 @@ func (r *Router) serve(w http.ResponseWriter, in *http.Request, f forwarding) {
 		f.owner = owner
 		r.forward(w, &f)
 	}
+}
+
+// isLate is true for a request from another node that does not wait for it any more, as far as that is known: it was
+// on its way for long, or this node stood still, and whoever sent it may have asked for something else since.
+func (r *Router) isLate(in *http.Request) bool {
+	at, clock, _ := strings.Cut(in.Header.Get(untilHeader), " ")
+	delete(in.Header, untilHeader)
+	end, err := strconv.ParseInt(at, 10, 64)
+	if err != nil || r.Clock == nil || request.Entry(in.Context()) == "" {
+		return false
+	}
+	now, known := r.Clock.TimeBy(clock)
+	return known && now.After(time.UnixMilli(end))
 }
 
 // EpochHeader names the response header with the epoch of the range's owner, as the node that answers knows

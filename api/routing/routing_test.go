@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -286,6 +287,50 @@ func TestTheWholeRequestIsBounded(t *testing.T) {
 	require.GreaterOrEqual(t, time.Since(began), requestTimeout-time.Second)
 	require.Less(t, time.Since(began), 2*requestTimeout)
 	require.Equal(t, 1.0, entry.proxied(timedOut))
+}
+
+// sharedClock is a clock that nodes have in common, of which one of them is so far ahead.
+type sharedClock struct {
+	name  string
+	ahead time.Duration
+}
+
+func (c *sharedClock) Time() (time.Time, string) {
+	return time.Unix(1_750_000_000, 0).Add(c.ahead), c.name
+}
+
+func (c *sharedClock) TimeBy(name string) (time.Time, bool) {
+	now, own := c.Time()
+	return now, name == own
+}
+
+// A request that its entry does not wait for any more is not done: the owner may have stood still, and whoever sent it
+// may have asked for the contrary since.
+func TestARequestThatComesTooLateIsNotDone(t *testing.T) {
+	atEntry, atOwner := &sharedClock{name: "redis"}, &sharedClock{name: "redis"}
+	with := func(c Clock) func(*Settings, *httptest.Server) {
+		return func(s *Settings, _ *httptest.Server) { s.Clock = c }
+	}
+	entry, owner := newNode(t, "entry", byPath, echo, with(atEntry)), newNode(t, "owner", byPath, echo, with(atOwner))
+	entry.know(owner)
+	owner.know(owner)
+	atOwner.ahead = requestTimeout - time.Second
+	inTime := entry.send("PUT", "/things", "x")
+	require.Equal(t, http.StatusOK, inTime.status)
+	require.NotContains(t, inTime.seen(t).Header, untilHeader)
+
+	atOwner.ahead = requestTimeout + time.Second
+	tooLate := entry.send("PUT", "/things", "x")
+	require.Equal(t, http.StatusGatewayTimeout, tooLate.status)
+	require.Equal(t, "timeout", tooLate.code)
+	require.Equal(t, []string{"PUT /things"}, owner.servedRequests())
+	require.Equal(t, 1.0, owner.proxied(late))
+
+	require.Equal(t, http.StatusOK, owner.send("PUT", "/things", "x", untilHeader, "1000 redis").status, "only nodes say that")
+	atOwner.name = "another redis"
+	require.Equal(t, http.StatusOK, entry.send("PUT", "/things", "x").status, "its clock says nothing here")
+	atEntry.name = ""
+	require.Equal(t, http.StatusOK, entry.send("PUT", "/things", "x").status, "not measured yet")
 }
 
 // A read whose owner broke off is answered by the one that has taken the range over.

@@ -18,8 +18,8 @@ type Range interface {
 	Layout() lanes.Layout
 	// Hold closes the fire line of everything in the scope. It returns within 2 s which lanes have confirmed.
 	Hold(ctx context.Context, scope lanes.Scope, staff string) (lanes.Reached, error)
-	// Lift opens what no other hold covers.
-	Lift(ctx context.Context, scope lanes.Scope, staff string) (lanes.Reached, error)
+	// Lift opens what no other hold covers. With a press it ends the hold only if that is the newest press.
+	Lift(ctx context.Context, scope lanes.Scope, press uuid.UUID, staff string) (lanes.Reached, error)
 	// Holds returns the holds in force.
 	Holds() lanes.Holds
 	// Unresolved returns the purchases that wait for staff, by lane in display order.
@@ -32,11 +32,17 @@ type Range interface {
 type HoldChange struct {
 	Scope lanes.Scope
 	On    bool
+	Press uuid.UUID // to lift: the newest that was seen; uuid.Nil: whichever
 }
 
 // ReadHoldChange reads it from a request.
 func ReadHoldChange(in *endpoint.Input) HoldChange {
-	return HoldChange{ReadScope(in), in.YesOrNo("on", "Whether the hold is set or lifted")}
+	return HoldChange{
+		Scope: ReadScope(in),
+		On:    in.YesOrNo("on", "Whether the hold is set or lifted"),
+		Press: in.OptionalID("press", "To lift: the press of the hold that is to end, as the holds in force show it. If it was "+
+			"pressed again since, the answer is 409 ceasefire and it stays. Without one it ends whoever pressed when"),
+	}
 }
 
 // ReadScope reads what a hold lies over from a request.
@@ -77,11 +83,13 @@ func (h HoldChange) Apply(ctx context.Context, r Range, staff string) (HoldResul
 	if err := h.check(r.Layout()); err != nil {
 		return HoldResult{}, err
 	}
-	change := r.Lift
+	var reached lanes.Reached
+	var err error
 	if h.On {
-		change = r.Hold
+		reached, err = r.Hold(ctx, h.Scope, staff)
+	} else {
+		reached, err = r.Lift(ctx, h.Scope, h.Press, staff)
 	}
-	reached, err := change(ctx, h.Scope, staff)
 	if err != nil {
 		return HoldResult{}, err
 	}
@@ -95,12 +103,13 @@ type HoldView struct {
 	ID    *uuid.UUID `json:"id"` // null: the range
 	Who   string     `json:"who"`
 	Since string     `json:"since"`
+	Press *uuid.UUID `json:"press"` // changes with each press; null in a record of before
 }
 
 // HoldViews returns the holds in force, their times formatted by stamp.
 func HoldViews(holds lanes.Holds, stamp func(time.Time) string) []HoldView {
 	return endpoint.Views(holds.InForce, func(h lanes.HoldRecord) HoldView {
-		return HoldView{h.Kind, endpoint.Optional(h.ID), h.Who, stamp(h.Since)}
+		return HoldView{h.Kind, endpoint.Optional(h.ID), h.Who, stamp(h.Since), endpoint.Optional(h.Press)}
 	})
 }
 

@@ -23,6 +23,7 @@ var (
 type fakeRange struct {
 	Range
 	held, lifted []lanes.Scope
+	press        uuid.UUID // that a lift named
 	who          string
 	reached      lanes.Reached
 	err          error
@@ -38,8 +39,8 @@ func (f *fakeRange) Hold(_ context.Context, scope lanes.Scope, staff string) (la
 	return f.reached, f.err
 }
 
-func (f *fakeRange) Lift(_ context.Context, scope lanes.Scope, staff string) (lanes.Reached, error) {
-	f.lifted, f.who = append(f.lifted, scope), staff
+func (f *fakeRange) Lift(_ context.Context, scope lanes.Scope, press uuid.UUID, staff string) (lanes.Reached, error) {
+	f.lifted, f.press, f.who = append(f.lifted, scope), press, staff
 	return f.reached, f.err
 }
 
@@ -62,7 +63,7 @@ func TestAHoldLiesOverWhatTheRangeHas(t *testing.T) {
 	} {
 		for _, on := range []bool{true, false} {
 			r := &fakeRange{}
-			_, err := HoldChange{c.scope, on}.Apply(t.Context(), r, "sam")
+			_, err := HoldChange{Scope: c.scope, On: on}.Apply(t.Context(), r, "sam")
 			if c.fault != "" {
 				require.Equal(t, endpoint.Faults{"id": c.fault}, err, c.scope)
 				require.Empty(t, append(r.held, r.lifted...))
@@ -84,15 +85,23 @@ func TestAHoldLiesOverWhatTheRangeHas(t *testing.T) {
 // The answer has every list, and what the range says of the save: a hold that is not saved is in force all the same.
 func TestHowFarAHoldHasCome(t *testing.T) {
 	r := &fakeRange{reached: lanes.Reached{Sent: []uuid.UUID{lane}}}
-	result, err := HoldChange{lanes.Scope{Kind: lanes.OverRange}, true}.Apply(t.Context(), r, "sam")
+	result, err := HoldChange{Scope: lanes.Scope{Kind: lanes.OverRange}, On: true}.Apply(t.Context(), r, "sam")
 	require.NoError(t, err)
 	text, err := json.Marshal(result)
 	require.NoError(t, err)
 	require.JSONEq(t, `{"confirmed":[],"sent":["44444444-4444-4444-8444-000000000001"],"not_reached":[],"saved":false}`, string(text))
 
 	r.err = lanes.ErrNotOwnerClosed
-	_, err = HoldChange{lanes.Scope{Kind: lanes.OverRange}, true}.Apply(t.Context(), r, "sam")
+	_, err = HoldChange{Scope: lanes.Scope{Kind: lanes.OverRange}, On: true}.Apply(t.Context(), r, "sam")
 	require.ErrorIs(t, err, lanes.ErrNotOwnerClosed)
+}
+
+// To lift, the press that was seen goes along.
+func TestWhichPressAHoldEndsWith(t *testing.T) {
+	r := &fakeRange{}
+	_, err := HoldChange{Scope: lanes.Scope{Kind: lanes.OverRange}, Press: nobody}.Apply(t.Context(), r, "sam")
+	require.NoError(t, err)
+	require.Equal(t, nobody, r.press)
 }
 
 func TestHoldsAreShownWithWhatTheyLieOver(t *testing.T) {
@@ -100,11 +109,13 @@ func TestHoldsAreShownWithWhatTheyLieOver(t *testing.T) {
 	var holds lanes.Holds
 	holds = holds.Set(lanes.Scope{Kind: lanes.OverRange}, "sam", since)
 	holds = holds.Set(lanes.Scope{Kind: lanes.OverLane, ID: lane}, "kim", since)
+	holds = holds.Press(lanes.Scope{Kind: lanes.OverLane, ID: lane}, nobody)
 	text, err := json.Marshal(HoldViews(holds, endpoint.Stamp))
 	require.NoError(t, err)
 	require.JSONEq(t, `[
-		{"scope":"range","id":null,"who":"sam","since":"2026-05-01T12:00:00.000Z"},
-		{"scope":"lane","id":"44444444-4444-4444-8444-000000000001","who":"kim","since":"2026-05-01T12:00:00.000Z"}
+		{"scope":"range","id":null,"who":"sam","since":"2026-05-01T12:00:00.000Z","press":null},
+		{"scope":"lane","id":"44444444-4444-4444-8444-000000000001","who":"kim","since":"2026-05-01T12:00:00.000Z",
+		 "press":"99999999-9999-4999-8999-999999999999"}
 	]`, string(text))
 	require.JSONEq(t, `[]`, mustJSON(t, HoldViews(lanes.Holds{}, endpoint.Stamp)))
 }

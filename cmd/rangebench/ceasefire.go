@@ -216,7 +216,7 @@ func (h *held) turn(ctx context.Context, closed bool) error {
 	h.gateway.file.resume() // a lift is saved before the lanes open
 	defer h.gateway.file.hangIfWanted()
 	for {
-		_, err := h.r.Lift(ctx, over, "bench")
+		_, err := h.r.Lift(ctx, over, uuid.Nil, "bench")
 		if !errors.Is(err, lanes.ErrStoreUnavailable) || ctx.Err() != nil {
 			return err
 		}

@@ -129,7 +129,7 @@ func (w *watched) turn(ctx context.Context, closed bool) (done time.Time, err er
 		if closed {
 			_, err = w.r.Hold(ctx, over, viewerName)
 		} else {
-			_, err = w.r.Lift(ctx, over, viewerName)
+			_, err = w.r.Lift(ctx, over, uuid.Nil, viewerName)
 		}
 		asked <- err
 	}()

@@ -132,6 +132,6 @@ func (w *working) holds() error {
 }
 
 func (w *working) lifts() error {
-	_, err := w.held.r.Lift(w.ctx, lanes.Scope{Kind: lanes.OverRange}, viewerName)
+	_, err := w.held.r.Lift(w.ctx, lanes.Scope{Kind: lanes.OverRange}, uuid.Nil, viewerName)
 	return err
 }

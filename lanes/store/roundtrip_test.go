@@ -283,7 +283,7 @@ func holds() *rapid.Generator[lanes.Holds] {
 		}
 		for range rapid.IntRange(0, 3).Draw(t, "holds") {
 			h.InForce = append(h.InForce, lanes.HoldRecord{
-				Scope: scope(), Who: names().Draw(t, "who"), Since: instants().Draw(t, "since").Wall,
+				Scope: scope(), Who: names().Draw(t, "who"), Since: instants().Draw(t, "since").Wall, Press: ids().Draw(t, "press"),
 			})
 		}
 		if rapid.Bool().Draw(t, "has lifts") {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/google/uuid"
@@ -187,19 +188,25 @@ func (w *world) releaseAll(ctx context.Context, r *rangeOf) {
 }
 
 // setHold asks until it is answered that the change is saved; false: ctx has ended. What is in force and not
-// saved would be lost with its gateway.
+// saved would be lost with its gateway. A release names the press that staff have seen. One that was pressed since,
+// by a request of before that came late, is looked at again.
 func (c *client) setHold(ctx context.Context, r *rangeOf, scope lanes.Scope, on bool) bool {
 	if on {
 		c.judge.wished(r, scope, askedFor)
 	} else {
 		c.judge.wished(r, scope, 0)
 	}
-	body := fmt.Sprintf(`{"scope":%q,"id":%q,"on":%v}`, scope.Kind, scope.ID, on)
+	path, press := "/ranges/"+r.id.String()+"/holds", "null"
 	for {
 		m := c.machines[c.draw(len(c.machines))]
 		at := support.Client{API: "http://" + m.host + ":9090", HTTP: c.http}
-		answer, err := at.Do(http.MethodPut, "/ranges/"+r.id.String()+"/holds", body,
-			"Authorization", "Bearer operator", "Content-Type", "application/json")
+		if !on {
+			if shown, err := at.Do(http.MethodGet, path, "", "Authorization", "Bearer operator"); err == nil && shown.Status == http.StatusOK {
+				press = pressShown(shown, scope)
+			}
+		}
+		body := fmt.Sprintf(`{"scope":%q,"id":%q,"on":%v,"press":%s}`, scope.Kind, scope.ID, on, press)
+		answer, err := at.Do(http.MethodPut, path, body, "Authorization", "Bearer operator", "Content-Type", "application/json")
 		c.trace("staff of range %d: hold over %s %s %v: %d %s %v", r.number, scope.Kind, suffix(scope.ID), on, answer.Status, answer.Body, err)
 		switch {
 		case err == nil && answer.Status == http.StatusOK && c.isSaved(answer, scope, on):
@@ -207,7 +214,7 @@ func (c *client) setHold(ctx context.Context, r *rangeOf, scope lanes.Scope, on 
 				c.judge.wished(r, scope, granted)
 			}
 			return true
-		case err == nil && answer.Status/100 == 4 && answer.Status != http.StatusTooManyRequests:
+		case err == nil && answer.Status/100 == 4 && answer.Status != http.StatusTooManyRequests && answer.Code() != "ceasefire":
 			c.fail("a hold was refused: %d %s", answer.Status, answer.Body)
 			return false
 		case sleep(ctx, 100*time.Millisecond+c.upTo(200*time.Millisecond)) != nil:
@@ -215,6 +222,22 @@ func (c *client) setHold(ctx context.Context, r *rangeOf, scope lanes.Scope, on 
 			return false
 		}
 	}
+}
+
+// pressShown is the newest press of the hold over the scope in JSON; null if there is none.
+func pressShown(shown support.Answer, scope lanes.Scope) string {
+	var holds []struct {
+		lanes.Scope
+		Press *uuid.UUID
+	}
+	if json.Unmarshal([]byte(shown.Body), &holds) == nil {
+		for _, hold := range holds {
+			if hold.Scope == scope && hold.Press != nil {
+				return strconv.Quote(hold.Press.String())
+			}
+		}
+	}
+	return "null"
 }
 
 // isSaved checks that a lane that has confirmed a hold is locked, and reports whether the hold outlives its

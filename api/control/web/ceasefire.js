@@ -103,7 +103,7 @@ export class Ceasefire {
     const others = String(this.#client.range.releasesRange);
     const isDrawn = (hold, i) => {
       const drawn = this.#holds[i];
-      return drawn.scope === hold.scope && drawn.id === hold.id && (drawn.since === hold.since || drawn.unconfirmed === true);
+      return drawn.scope === hold.scope && drawn.id === hold.id && (drawn.press === hold.press || drawn.unconfirmed === true);
     };
     const same = others === this.#drawn && ceasefires.length === this.#holds.length && ceasefires.every(isDrawn);
     this.#holds = ceasefires;

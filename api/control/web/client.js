@@ -63,9 +63,10 @@ export class Client {
     }
   }
 
+  // endHold ends the hold as this page shows it: one that somebody has pressed since stays.
   async endHold({ scope, id }) {
     try {
-      await this.request("PUT", "/holds", { scope, id: id ?? null, on: false });
+      await this.request("PUT", "/holds", { scope, id: id ?? null, on: false, press: this.range.findHold(scope, id)?.press ?? null });
       this.ceasefires.ended({ scope, id });
     } catch (refusal) {
       if (refusal.code === "ceasefire") {

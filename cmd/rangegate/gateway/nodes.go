@@ -12,6 +12,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"rangegate/actors/clock"
 	"rangegate/api"
 	"rangegate/api/routing"
 	"rangegate/cmd/rangegate/certificate"
@@ -28,6 +29,9 @@ func (g *Gateway) newRouter(c *config.Nodes) *routing.Router {
 	}
 	settings := routing.Settings{
 		Name: c.Name, Directory: node.keeper, Dial: g.settings.Outside.Dial, Metrics: routing.NewMetrics(g.registry), Log: g.log,
+	}
+	if redis, ok := g.clock.(*clock.Shared); ok {
+		settings.Clock = redis
 	}
 	if watcher := g.certificates.nodes; watcher != nil {
 		settings.TLS = watcher.ClientConfig

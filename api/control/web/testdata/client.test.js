@@ -35,8 +35,10 @@ function newClient({ fresh = true } = {}) {
   const picture = (holds = []) => range.receive("picture", { range: { id: "r" }, who: "sam", bays: [], groups: [], holds, unresolved: 0, lanes: [lane] }, 0);
   const sent = [];
   const pending = [];
-  globalThis.fetch = (path, { method }) => {
+  const bodies = [];
+  globalThis.fetch = (path, { method, body }) => {
     sent.push(`${method} ${path}`);
+    bodies.push(body && JSON.parse(body));
     return new Promise((resolve, reject) => pending.push({ resolve, reject }));
   };
   const client = new Client(t, range, () => range.forget());
@@ -48,7 +50,7 @@ function newClient({ fresh = true } = {}) {
     await turns();
   };
   return {
-    client, range, sent, picture,
+    client, range, sent, bodies, picture,
     respond: (body = done) => answer(body),
     refuse: (status, code) => answer({ code, error: code }, status),
     fail: async () => {
@@ -63,6 +65,17 @@ function newClient({ fresh = true } = {}) {
 
 const OWN = "PUT /control/api/holds";
 const OF_THE_DEVICE = "PUT /control/sign-in/r/ceasefire";
+
+test("a ceasefire ends as this page shows it: the press that is shown goes along", async () => {
+  const { client, change, bodies, refuse } = newClient();
+  change([{ ...held[0], press: "p1" }]);
+  const row = client.range.findHold("range");
+  change([{ ...held[0], press: "p2" }]);
+  const refused = assert.rejects(client.endHold(row), { code: "held_again" });
+  await refuse(409, "ceasefire");
+  await refused;
+  assert.deepEqual(bodies, [{ scope: "range", id: null, on: false, press: "p2" }]);
+});
 
 test("a ceasefire without a response is an alarm long before the request times out", async () => {
   const { client, range, alarms, respond, stale } = newClient();
