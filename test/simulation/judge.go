@@ -186,6 +186,13 @@ func samePurchase(a, b *lanes.Purchase) bool {
 	return a.ID == b.ID && a.Phase == b.Phase
 }
 
+// isOfBefore reports whether the lane's controller has put a state of a later owner in force than the one of this epoch.
+func (j *judge) isOfBefore(epoch uint64, lane uuid.UUID) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return epoch < j.lane(lane).shown
+}
+
 // shown is called with every state that a controller puts in force.
 func (j *judge) shown(epoch uint64, lane uuid.UUID, s sim.Shown) {
 	j.mu.Lock()
