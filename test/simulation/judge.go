@@ -186,7 +186,7 @@ func samePurchase(a, b *lanes.Purchase) bool {
 	return a.ID == b.ID && a.Phase == b.Phase
 }
 
-// isOfBefore reports whether the lane's controller has put a state of a later owner in force than the one of this epoch.
+// isOfBefore reports whether the lane's controller has put a state of a later owner than that of this epoch in force.
 func (j *judge) isOfBefore(epoch uint64, lane uuid.UUID) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
