@@ -235,6 +235,9 @@ func (n nodeAccess) SetOwner(ctx context.Context, from store.Ownership, to store
 	got, err := callStore(ctx, n.access, n.world.writeFault(), func(ctx context.Context) (outcome, error) {
 		current, changed, err := n.nodes.SetOwner(ctx, from, to)
 		n.world.trace("%s sets the owner of range %.8s in epoch %d to %q: %v", n.machine.name, from.Range, from.Epoch, to.Name, changed)
+		if changed && to == (store.Node{}) {
+			n.world.givenAway.Add(1)
+		}
 		return outcome{current, changed}, err
 	})
 	if err != nil {

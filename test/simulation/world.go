@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -52,6 +53,8 @@ type world struct {
 	trail  []string       // what happened, a line each
 	lost   [][2]time.Time // what was written in between was lost by a fail-over
 	failed bool
+
+	givenAway atomic.Int64 // ranges that their owners have released
 }
 
 // plan is what a seed makes a simulation of.
