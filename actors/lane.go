@@ -363,6 +363,7 @@ func (l *laneActor) save(q *request, change lanes.Change) {
 	if change.Other != nil {
 		p.lanes = append(p.lanes, *change.Other)
 	}
+	change.AskedBy(q.by)
 	p.events = make([]lanes.Logged, 0, len(change.Events)+len(q.events))
 	for _, event := range change.Events {
 		p.events = l.r.delivery.Append(p.events, event, q.traceID())

@@ -183,6 +183,7 @@ func (c *Change) settle(s Session, cmd Settle, now Instant) {
 		longer, err := s.sell(now, time.Duration(minutes)*time.Minute)
 		if err == nil {
 			s = longer
+			c.decision.Minutes = minutes
 			c.addEvent(SessionModified, &s, c.Lane.ID, now)
 		} else {
 			s.Purchase = s.Purchase.settled(Unresolved, sayAskStaff, "accepted, but "+err.Error())
@@ -228,6 +229,7 @@ func (cmd Clear) decide(now Instant, c *Change) error {
 			if s, err = s.sell(now, time.Duration(minutes)*time.Minute); err != nil {
 				return err
 			}
+			c.decision.Minutes = minutes
 			c.addEvent(SessionModified, &s, c.Lane.ID, now)
 		}
 	}

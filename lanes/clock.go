@@ -111,6 +111,7 @@ func (cmd Stop) decide(now Instant, c *Change) error {
 	if err != nil {
 		return err
 	}
+	c.decision.By = cmd.By
 	c.end(s, now, EndReason(cmd.By))
 	c.Closing = true
 	return nil
@@ -126,6 +127,7 @@ func (Expire) decide(now Instant, c *Change) error {
 	if !c.Lane.Due(now) {
 		return ErrNotRunning
 	}
+	c.decision.By = ByTimer
 	deadline, _ := c.Lane.Deadline()
 	c.end(*c.Lane.Session, deadline, Expired)
 	c.Closing = true
@@ -151,6 +153,7 @@ func (cmd Advance) decide(now Instant, c *Change) error {
 	}
 	jump := min(cmd.By, s.Remaining(now))
 	s.Left -= jump
+	s.Advanced += jump
 	if s.Remaining(now) > 0 {
 		c.setSession(s, now)
 		return nil

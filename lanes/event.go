@@ -37,6 +37,9 @@ type Event struct {
 	Items   []Item    `json:"items,omitempty"` // of a PurchaseRequest
 	// Correlation is that of the session. The event log has it, and the webhook does not.
 	Correlation *Correlation `json:"correlation,omitempty"`
+	// Decision is what the event follows from. Of the events of one change the first has it, and no event of a gateway
+	// that did not record it. The event log has it, and the webhook does not.
+	Decision *Decision `json:"decision,omitempty"`
 }
 
 // Logged is an event in the range's event log: what has happened, and what has become of its delivery. Of an event
@@ -124,15 +127,19 @@ func (l Logged) Reopened() Logged {
 // addEvent appends an event of the session. Its id is made of the session's id and the event's number, so
 // that the same decision taken again gives the same id.
 func (c *Change) addEvent(kind Kind, s *Session, lane uuid.UUID, at Instant) {
+	if len(c.Events) == 0 {
+		c.decision.Late, c.decision.Advanced = c.decided.Since(at), s.Advanced
+	}
 	s.Facts++
+	s.Advanced = 0
 	c.Events = append(c.Events, Event{
-		ID: eventID(s.ID, s.Facts), Kind: kind, Session: s.ID, Lane: lane, At: at.Wall, Correlation: s.Correlation,
+		ID: EventID(s.ID, s.Facts), Kind: kind, Session: s.ID, Lane: lane, At: at.Wall, Correlation: s.Correlation,
 	})
 }
 
-// eventID is the UUID of version 5 (RFC 9562) in the session's namespace whose name is the number, in eight
-// bytes: uuid.NewSHA1 without its four allocations.
-func eventID(session uuid.UUID, number uint64) uuid.UUID {
+// EventID is the id of a session's event with that number, the first being 1: the UUID of version 5 (RFC 9562) in the
+// session's namespace whose name is the number, in eight bytes. It is uuid.NewSHA1 without its four allocations.
+func EventID(session uuid.UUID, number uint64) uuid.UUID {
 	var name [len(session) + 8]byte
 	copy(name[:], session[:])
 	binary.BigEndian.PutUint64(name[len(session):], number)

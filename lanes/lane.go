@@ -74,6 +74,9 @@ type Change struct {
 	Closing bool      // it closes the fire line: it stays in force although it cannot be saved yet
 	Note    string    // why a report changed nothing, for the log
 	Missing uint64    // reports of the controller's log before this one that never came
+
+	decided  Instant
+	decision Decision // of the first event
 }
 
 // Changes reports whether the change leaves anything of lane different, so that there is something to save.
@@ -97,9 +100,16 @@ func (l Lane) Decide(now Instant, command Command) (Change, error) {
 	if _, expiry := command.(Expire); l.Due(now) && !expiry {
 		return Change{}, ErrDue
 	}
-	c := Change{Lane: l}
+	c := Change{Lane: l, decided: now, decision: Decision{Command: command.Name(), Held: l.Held}}
+	if l.Session != nil {
+		c.decision.Passed = now.Since(l.Session.Since)
+	}
 	if err := command.decide(now, &c); err != nil {
 		return Change{}, err
+	}
+	if len(c.Events) > 0 {
+		decision := c.decision
+		c.Events[0].Decision = &decision
 	}
 	return c, nil
 }

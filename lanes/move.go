@@ -25,6 +25,7 @@ func (cmd Move) decide(now Instant, c *Change) error {
 	if to.ID == c.Lane.ID {
 		return ErrLaneOccupied
 	}
+	c.decision.Held = to.Held
 	c.addEvent(SessionModified, &s, to.ID, now)
 	s = c.underHold(s, to, now)
 	to.Session, to.Reserved, to.Uncleared = &s, false, nil

@@ -43,6 +43,7 @@ func (cmd Reopen) decide(now Instant, c *Change) error {
 		s = s.pause(now, false)
 		c.addEvent(SessionPaused, &s, c.Lane.ID, now)
 		c.setSession(s, now)
+		c.decision.Phase = s.Phase
 	}
 	return nil
 }

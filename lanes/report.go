@@ -126,6 +126,7 @@ func (r Report) late(now Instant, c *Change) error {
 		c.Note = "not about the session on this lane"
 		return nil
 	}
+	c.decision = Decision{Command: r.Name(), Late: max(0, r.Age)}
 	name := []byte(r.Log.ID + "/")
 	name = binary.BigEndian.AppendUint64(name, r.Log.Seq)
 	c.Events = append(c.Events, Event{

@@ -42,10 +42,12 @@ func (cmd Create) decide(now Instant, c *Change) error {
 	}
 	c.Lane.Uncleared = nil // whoever sells it sends the next customer there
 	c.Events = make([]Event, 0, 2)
+	c.decision.Minutes, c.decision.Passed = cmd.Minutes, 0
 	c.addEvent(SessionCreated, &s, c.Lane.ID, now)
 	if cmd.AutoStart {
 		s = c.enter(s, now, now)
 	}
+	c.decision.Phase = s.Phase
 	c.setSession(s, now)
 	return nil
 }
@@ -97,6 +99,7 @@ func (c *Change) sell(s Session, now Instant, minutes int) error {
 	if err != nil {
 		return err
 	}
+	c.decision.Minutes = minutes
 	c.addEvent(SessionModified, &s, c.Lane.ID, now)
 	c.setSession(s, now)
 	return nil

@@ -39,6 +39,8 @@ type Session struct {
 	Facts      uint64        `json:"facts"`               // events so far: the next one's number is Facts+1
 	Purchase   *Purchase     `json:"purchase,omitempty"`  // the latest, nil before the first
 	RanOn      time.Duration `json:"ran_on_ns,omitempty"` // that ran while the gateway was down, for staff to make up
+	// Advanced is by how much Advance has shortened the time left since the last event, for the Decision of the next.
+	Advanced time.Duration `json:"advanced_ns,omitempty"`
 	// Correlation is what the POS gave the session to know it by, nil when it gave nothing.
 	Correlation *Correlation `json:"correlation,omitempty"`
 }

@@ -103,6 +103,51 @@ func TestADamagedRecordIsAnError(t *testing.T) {
 	}
 }
 
+// What an event follows from makes the log at most 1.3 times as large. The session is of the kind that most are: sold
+// and begun at the lane, paused by a ceasefire, extended, stopped, each event of a request with a trace and delivered.
+func TestTheLogGrowsLittleByWhatItsEventsFollowFrom(t *testing.T) {
+	now := lanes.Instant{Wall: time.Date(2026, time.November, 21, 19, 0, 0, 123456789, time.UTC), Mono: 123 * time.Hour}
+	lane := lanes.Lane{ID: uuid.New(), Accessible: true, Usable: true}
+	session := uuid.New()
+	with, without := 0, 0
+	for i, step := range []struct {
+		command lanes.Command
+		by      lanes.By
+		trace   bool
+	}{
+		{lanes.Create{Session: session, Minutes: 60}, lanes.ByPOS, true},
+		{lanes.Report{Log: lanes.Log{ID: "a", Seq: 1}, Kind: lanes.ReportEntered, Session: session, Age: 1234567}, lanes.ByLane, false},
+		{lanes.Hold{}, lanes.ByStaff, true},
+		{lanes.Release{}, lanes.ByStaff, true},
+		{lanes.Modify{Session: session, Minutes: 15}, lanes.ByPOS, true},
+		{lanes.Report{Log: lanes.Log{ID: "a", Seq: 2}, Kind: lanes.ReportCarrierHit, Session: session}, lanes.ByLane, false},
+		{lanes.Stop{Session: session, By: lanes.ByPOS}, lanes.ByPOS, true},
+	} {
+		now = now.Add(7*time.Minute + 1234567*time.Nanosecond)
+		change, err := lane.Decide(now, step.command)
+		require.NoError(t, err)
+		change.AskedBy(step.by)
+		lane = change.Lane
+		for _, event := range change.Events {
+			entry := lanes.Logged{Cursor: uint64(123456 + i), Event: event, Delivery: lanes.Delivery{
+				Attempt: &lanes.Attempt{At: now.Wall, Status: 200, Duration: 34567890},
+			}}
+			if step.trace {
+				entry.Trace = "0af7651916cd43dd8448eb211c80319c"
+			}
+			record, err := store.Encode(entry)
+			require.NoError(t, err)
+			with += len(record)
+			entry.Event.Decision = nil
+			record, err = store.Encode(entry)
+			require.NoError(t, err)
+			without += len(record)
+		}
+	}
+	t.Logf("bytes of the log: %d, without what the events follow from %d: %.2f times", with, without, float64(with)/float64(without))
+	assert.LessOrEqual(t, with*10, without*13)
+}
+
 // BenchmarkRecord writes and reads the record of a lane with a running session.
 func BenchmarkRecord(b *testing.B) {
 	now := lanes.Instant{Wall: time.Date(2026, time.November, 21, 9, 0, 0, 0, time.UTC), Mono: time.Hour}

@@ -116,6 +116,7 @@ func sessions() *rapid.Generator[lanes.Session] {
 			Since: instants().Draw(t, "since"), Created: instants().Draw(t, "created"),
 			Rested: time.Duration(rapid.Int64().Draw(t, "rested")), ByHold: rapid.Bool().Draw(t, "hold"),
 			Facts: rapid.Uint64().Draw(t, "facts"), RanOn: time.Duration(rapid.Int64().Draw(t, "ran on")),
+			Advanced: time.Duration(rapid.Int64().Draw(t, "advanced")),
 		}
 		if rapid.Bool().Draw(t, "has begun") {
 			began := instants().Draw(t, "began")
@@ -207,6 +208,9 @@ func events() *rapid.Generator[lanes.Logged] {
 				Correlation: correlations().Draw(t, "correlation"),
 			},
 		}
+		if rapid.Bool().Draw(t, "has a decision") {
+			e.Event.Decision = new(decisions().Draw(t, "decision"))
+		}
 		if rapid.Bool().Draw(t, "attempted") {
 			e.Attempt = new(attempts().Draw(t, "attempt"))
 			e.Again = rapid.Bool().Draw(t, "again")
@@ -216,6 +220,17 @@ func events() *rapid.Generator[lanes.Logged] {
 			e.Earlier = nil
 		}
 		return e
+	})
+}
+
+func decisions() *rapid.Generator[lanes.Decision] {
+	return rapid.Custom(func(t *rapid.T) lanes.Decision {
+		return lanes.Decision{
+			Command: names().Draw(t, "command"), By: lanes.By(names().Draw(t, "by")), Held: rapid.Bool().Draw(t, "held"),
+			Passed: time.Duration(rapid.Int64().Draw(t, "passed")), Late: time.Duration(rapid.Int64().Draw(t, "late")),
+			Minutes: rapid.Int().Draw(t, "minutes"), Phase: lanes.Phase(names().Draw(t, "phase")),
+			Advanced: time.Duration(rapid.Int64().Draw(t, "advanced")),
+		}
 	})
 }
 

@@ -1,0 +1,28 @@
+package lanes
+
+import "time"
+
+// Decision is what an event follows from: what was asked, by whom, when, and what of the lane it depended on that
+// no earlier event of the session tells. With those before it, it is enough to decide the command again: package
+// lanes/replay does.
+//
+// Two clocks say when. The event's At and Late give the wall clock. Passed gives the monotonic one, from the
+// instant at which the session's clock last started or stopped: that is what all times are computed from, and it
+// stays right when another boot of the machine, or another machine, has gone on with the session.
+type Decision struct {
+	Command  string        `json:"command"`               // its Name
+	By       By            `json:"by,omitempty"`          // who asked
+	Passed   time.Duration `json:"passed_ns,omitempty"`   // from Session.Since to the decision
+	Late     time.Duration `json:"late_ns,omitempty"`     // from the event's At to the decision
+	Held     bool          `json:"held,omitempty"`        // a hold lay over the lane; of a move, over the one that it goes to
+	Minutes  int           `json:"minutes,omitempty"`     // that were sold, or with a minus taken away
+	Phase    Phase         `json:"phase,omitempty"`       // that a session was created in
+	Advanced time.Duration `json:"advanced_ns,omitempty"` // Session.Advanced when it was decided
+}
+
+// AskedBy puts on record who asked for the change, unless the command has said so.
+func (c Change) AskedBy(by By) {
+	if len(c.Events) > 0 && c.Events[0].Decision.By == "" {
+		c.Events[0].Decision.By = by
+	}
+}
