@@ -20,6 +20,7 @@ var rules = []struct {
 	imports []string
 }{
 	{"lanes/link", []string{"lanes"}},
+	{"lanes/replay", []string{"lanes"}},
 	{"lanes/store", []string{"lanes"}},
 	{"lanes", nil},
 	{"webhook/egress", nil},
