@@ -28,6 +28,7 @@ type commands struct {
 	CheckController checkController `cmd:"" help:"Test the rules of the lane link with a controller."`
 	HashPIN         hashPIN         `cmd:"" name:"hash-pin" help:"Read a PIN from the terminal, or from standard input, and print its argon2id hash for the configuration (pin_hash)."`
 	NewKey          newKey          `cmd:"" help:"Print a new key for a lane's link (link.key): 32 random bytes as base64url."`
+	Verify          verify          `cmd:"" help:"Compute the sessions of a store again from its event log, also beside a running gateway, and name what comes out differently."`
 	Store           storeCommands   `cmd:"" help:"Check, export, import and back up a configuration's store."`
 	Nodes           nodesCommands   `cmd:"" help:"List the nodes that share a Redis, drain one, or forget a dead one."`
 	Staff           staffCommands   `cmd:"" help:"Let one of the staff sign in again whom wrong PINs keep out."`

@@ -54,7 +54,6 @@ type Range struct {
 	stops   int
 	before  int // order of the stop of Window.Before, 0: not read
 	first   int // order of the first stop that a record was read of
-	missed  bool
 }
 
 // MaxAhead bounds how many records of the history are read whose stop has not been.
@@ -203,7 +202,6 @@ func (r *Range) settle(l *life, record lanes.Ended) {
 		} else if r.beforeLog(record) {
 			r.Figures.Cut++
 		} else {
-			r.missed = true
 			r.differWith(l, record, "its first events are missing in the log")
 		}
 		for _, fault := range contradictions(record, l) {
@@ -277,7 +275,7 @@ func contradictions(recorded lanes.Ended, l *life) (faults []string) {
 	return faults
 }
 
-// Finish names the sessions that have ended in the log or in the history alone. Afterwards Missed can be asked.
+// Finish names the sessions that have ended in the log or in the history alone.
 func (r *Range) Finish() {
 	for _, l := range sortedBy(r.stopped, func(l *life) int { return l.order }) {
 		if r.isInside(l) {
@@ -291,7 +289,6 @@ func (r *Range) Finish() {
 		case r.beforeLog(record):
 			r.Figures.Cut++
 		default:
-			r.missed = true
 			r.differWith(&life{id: record.Session.ID, mode: lost, lane: lanes.Lane{ID: record.Lane}}, record, "none of its events is in the log")
 		}
 	}
@@ -315,10 +312,6 @@ func sortedBy[T any](all map[uuid.UUID]T, order func(T) int) (sorted []T) {
 	slices.SortFunc(sorted, func(a, b T) int { return order(a) - order(b) })
 	return sorted
 }
-
-// Missed reports whether first events of sessions were missing, so that the log is to be read from further back:
-// where a wall clock was set, older events may come later.
-func (r *Range) Missed() bool { return r.missed }
 
 func (r *Range) differ(l *life, format string, values ...any) {
 	if record, found := r.records[l.id]; found {

@@ -83,6 +83,41 @@ func rangesOn(ctx context.Context, client goredis.UniversalClient) ([]uuid.UUID,
 	return slices.SortedFunc(maps.Keys(found), func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }), err
 }
 
+// everyEpoch is an epoch that no claim fences: whoever only looks on owns no range.
+const everyEpoch = math.MaxUint64
+
+// Meta reads the range's own record: store.ErrNotFound.
+func (r *Reader) Meta(ctx context.Context, rangeID uuid.UUID) (store.RangeMeta, error) {
+	key := keysOf(rangeID).meta
+	fields, err := r.store.reads.HGetAll(ctx, key).Result()
+	switch {
+	case err != nil:
+		return store.RangeMeta{}, r.store.serverError(err)
+	case len(fields) == 0:
+		return store.RangeMeta{}, store.ErrNotFound
+	}
+	meta, err := parseMeta(fields)
+	if err != nil {
+		return meta, r.store.corrupt(key, err)
+	}
+	return meta, nil
+}
+
+// Events reads the event log behind the cursor, oldest first.
+func (r *Reader) Events(ctx context.Context, rangeID uuid.UUID, after uint64, limit int) ([]lanes.Logged, error) {
+	return r.store.Events(ctx, store.RangeEpoch{Range: rangeID, Epoch: everyEpoch}, after, limit)
+}
+
+// History reads the ended sessions behind the cursor, oldest first.
+func (r *Reader) History(ctx context.Context, rangeID uuid.UUID, after uint64, limit int) ([]lanes.Ended, error) {
+	return r.store.History(ctx, store.RangeEpoch{Range: rangeID, Epoch: everyEpoch}, after, limit)
+}
+
+// Acts reads the acts of staff behind the cursor, oldest first.
+func (r *Reader) Acts(ctx context.Context, rangeID uuid.UUID, after uint64, limit int) ([]lanes.Act, error) {
+	return r.store.Acts(ctx, store.RangeEpoch{Range: rangeID, Epoch: everyEpoch}, after, limit)
+}
+
 // Read visits every record of the range: the store.RangeMeta first, then the checkpoint, the lanes by id, the
 // keys by name, the holds, and the event log, the history and the acts of staff by cursor. It continues after
 // a record that cannot be read, and ends with the error of visit. store.ErrChanging: a gateway has written to

@@ -51,6 +51,36 @@ func (o *owner) history() store.Batch {
 	return b
 }
 
+// Beside the process that owns the range, a reader reads its logs page by page, as they are by then, and fences nobody.
+func TestPagesAreReadBesideAnOwner(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	s, r := open(t, server.URL()), reader(t, server.URL())
+	o := own(t, s)
+	for n := uint64(1); n <= 4; n++ {
+		require.NoError(t, s.Flush(t.Context(), o.history()))
+		o.n++
+		meta, err := r.Meta(t.Context(), o.rangeID)
+		require.NoError(t, err)
+		require.Equal(t, store.RangeMeta{Epoch: o.epoch, N: n, LastEvent: meta.LastEvent, LastEnded: n, LastAct: n}, meta)
+		for after := range meta.LastEvent {
+			want, err := s.Events(t.Context(), o.rangeEpoch(), after, 2)
+			require.NoError(t, err)
+			got, err := r.Events(t.Context(), o.rangeID, after, 2)
+			require.NoError(t, err)
+			require.Equal(t, want, got)
+		}
+		ended, err := r.History(t.Context(), o.rangeID, n-1, 10)
+		require.NoError(t, err)
+		require.Len(t, ended, 1)
+		acts, err := r.Acts(t.Context(), o.rangeID, 0, 10)
+		require.NoError(t, err)
+		require.Len(t, acts, int(n))
+	}
+	_, err := r.Meta(t.Context(), uuid.New())
+	require.ErrorIs(t, err, store.ErrNotFound)
+}
+
 // Every damaged or foreign record is visited as a fault, and hides no other record.
 func TestEveryRecordThatCannotBeReadIsVisited(t *testing.T) {
 	t.Parallel()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 
@@ -18,7 +19,7 @@ import (
 // Reader reads everything in a file, and writes nothing.
 type Reader struct {
 	path string
-	lock *os.File
+	lock *os.File // nil beside a gateway, which has it
 	conn *sqlite.Conn
 }
 
@@ -34,6 +35,33 @@ func OpenReader(path string) (*Reader, error) {
 		return nil, fmt.Errorf("store %s: %w", path, err)
 	}
 	return r, nil
+}
+
+// OpenBeside is OpenReader, also of a file that a gateway has. What a Reader beside a gateway reads is of one
+// instant within a call, and not from one call to the next.
+func OpenBeside(path string) (*Reader, error) {
+	path, err := resolve(path)
+	if err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	r, err := openBeside(path)
+	if err != nil {
+		return nil, fmt.Errorf("store %s: %w", path, err)
+	}
+	return r, nil
+}
+
+// openBeside opens a file that a gateway may have open. Where none has, file and WAL are audited first.
+func openBeside(path string) (*Reader, error) {
+	r, err := openReader(path)
+	if !errors.Is(err, ErrLocked) {
+		return r, err
+	}
+	conn, err := connect(path, sqlite.OpenReadOnly)
+	if err != nil {
+		return nil, err
+	}
+	return &Reader{path: path, conn: conn}, nil
 }
 
 func openReader(path string) (*Reader, error) {
@@ -72,7 +100,10 @@ func (r *Reader) Close() (err error) {
 	if r.conn != nil {
 		err = r.conn.Close()
 	}
-	return errors.Join(err, r.lock.Close())
+	if r.lock != nil {
+		err = errors.Join(err, r.lock.Close())
+	}
+	return err
 }
 
 // Describe names the file and its size.
@@ -111,6 +142,59 @@ func rangesIn(c *sqlite.Conn) (ids []uuid.UUID, err error) {
 		return nil
 	})
 	return ids, err
+}
+
+// Meta reads the range's own record: store.ErrNotFound.
+func (r *Reader) Meta(ctx context.Context, rangeID uuid.UUID) (store.RangeMeta, error) {
+	state, err := r.find(ctx, rangeID)
+	if err != nil {
+		return store.RangeMeta{}, err
+	}
+	return state.RangeMeta, nil
+}
+
+// Events reads the event log behind the cursor, oldest first.
+func (r *Reader) Events(ctx context.Context, rangeID uuid.UUID, after uint64, limit int) ([]lanes.Logged, error) {
+	return readPage[lanes.Logged](ctx, r, "events", rangeID, after, limit)
+}
+
+// History reads the ended sessions behind the cursor, oldest first.
+func (r *Reader) History(ctx context.Context, rangeID uuid.UUID, after uint64, limit int) ([]lanes.Ended, error) {
+	return readPage[lanes.Ended](ctx, r, "ended", rangeID, after, limit)
+}
+
+// Acts reads the acts of staff behind the cursor, oldest first.
+func (r *Reader) Acts(ctx context.Context, rangeID uuid.UUID, after uint64, limit int) ([]lanes.Act, error) {
+	return readPage[lanes.Act](ctx, r, "acts", rangeID, after, limit)
+}
+
+func (r *Reader) find(ctx context.Context, rangeID uuid.UUID) (*rangeState, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	state, err := findRange(r.conn, r.path, rangeID)
+	var unreadable *store.CorruptError
+	switch {
+	case errors.As(err, &unreadable):
+		return nil, err
+	case err != nil:
+		return nil, fmt.Errorf("store %s: reading: %w", r.path, err)
+	case state == nil:
+		return nil, store.ErrNotFound
+	}
+	return state, nil
+}
+
+func readPage[T any](ctx context.Context, r *Reader, table string, rangeID uuid.UUID, after uint64, limit int) ([]T, error) {
+	state, err := r.find(ctx, rangeID)
+	if err != nil || after == math.MaxUint64 {
+		return nil, err
+	}
+	rows, err := logRows(r.conn, table, state, after, limit)
+	if err != nil {
+		return nil, fmt.Errorf("store %s: reading: %w", r.path, err)
+	}
+	return decodeRows[T](state, rows)
 }
 
 // Read visits every record of the range: the store.RangeMeta first, then the checkpoint, the lanes by id, the
@@ -250,17 +334,17 @@ func backup(ctx context.Context, path, target string, verify func(*Reader) error
 // copyPages copies in one read transaction: writers continue, and the WAL grows meanwhile. The copy gets an
 // id of its own, so that the WAL of the original is never taken for its own.
 func copyPages(ctx context.Context, path, copyPath string) (err error) {
-	source, closeSource, err := connectToRead(path)
+	source, err := openBeside(path)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, closeSource()) }()
+	defer func() { err = errors.Join(err, source.Close()) }()
 	target, err := sqlite.OpenConn(uri(copyPath), sqlite.OpenReadWrite|sqlite.OpenURI)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(withDiskError(copyPath, err), target.Close()) }()
-	copying, err := sqlite.NewBackup(target, "main", source, "main")
+	copying, err := sqlite.NewBackup(target, "main", source.conn, "main")
 	if err != nil {
 		return err
 	}
@@ -279,19 +363,4 @@ func copyPages(ctx context.Context, path, copyPath string) (err error) {
 		return err
 	}
 	return checkpoint(target, "TRUNCATE").err
-}
-
-// connectToRead opens a file that a gateway may have open. Where none has, file and WAL are audited first.
-func connectToRead(path string) (c *sqlite.Conn, closeFile func() error, err error) {
-	r, err := openReader(path)
-	switch {
-	case errors.Is(err, ErrLocked):
-		if c, err = connect(path, sqlite.OpenReadOnly); err != nil {
-			return nil, nil, err
-		}
-		return c, c.Close, nil
-	case err != nil:
-		return nil, nil, err
-	}
-	return r.conn, r.Close, nil
 }

@@ -75,6 +75,48 @@ func TestEveryRecordThatCannotBeReadIsVisited(t *testing.T) {
 	}
 }
 
+// Beside the process that has the file, a reader reads its logs page by page, as they are by then.
+func TestPagesAreReadBesideAGateway(t *testing.T) {
+	t.Parallel()
+	b := benchAt(filepath.Join(t.TempDir(), "rangegate.db"))
+	s := openAt(t, b.path)
+	id := uuid.UUID{1}
+	epoch, err := s.Claim(t.Context(), id, opening)
+	require.NoError(t, err)
+	require.NoError(t, s.Flush(t.Context(), batchOf(id, epoch, 1)))
+	r, err := OpenBeside(b.path)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, r.Close()) }()
+	of := store.RangeEpoch{Range: id, Epoch: epoch}
+	for n := uint64(2); n <= 4; n++ {
+		require.NoError(t, s.Flush(t.Context(), batchOf(id, epoch, n)))
+		meta, err := r.Meta(t.Context(), id)
+		require.NoError(t, err)
+		require.Equal(t, n, meta.N)
+		for after := range meta.LastEvent {
+			want, err := s.Events(t.Context(), of, after, 2)
+			require.NoError(t, err)
+			got, err := r.Events(t.Context(), id, after, 2)
+			require.NoError(t, err)
+			require.Equal(t, want, got)
+		}
+		ended, err := s.History(t.Context(), of, 1, 10)
+		require.NoError(t, err)
+		read, err := r.History(t.Context(), id, 1, 10)
+		require.NoError(t, err)
+		require.Equal(t, ended, read)
+		acts, err := s.Acts(t.Context(), of, 0, 10)
+		require.NoError(t, err)
+		done, err := r.Acts(t.Context(), id, 0, 10)
+		require.NoError(t, err)
+		require.Equal(t, acts, done)
+	}
+	_, err = r.Meta(t.Context(), uuid.UUID{2})
+	require.ErrorIs(t, err, store.ErrNotFound)
+	_, err = r.Events(t.Context(), uuid.UUID{2}, 0, 1)
+	require.ErrorIs(t, err, store.ErrNotFound)
+}
+
 // A record that a gateway would not find is a fault, although the record itself is readable.
 func TestRecordsThatWouldNotBeFound(t *testing.T) {
 	t.Parallel()

@@ -44,7 +44,7 @@ var rules = []struct {
 	{"docs", nil},
 	{"api/endpoint", nil},
 	{"api", []string{"api/endpoint", "lanes", "catalog", "webhook", "docs"}},
-	{"cmd", []string{"actors", "actors/clock", "actors/delivery", "actors/metrics", "actors/nodes", "actors/simulation", "api", "catalog", "config", "lanes", "lanes/link", "lanes/store", "webhook", "webhook/egress"}},
+	{"cmd", []string{"actors", "actors/clock", "actors/delivery", "actors/metrics", "actors/nodes", "actors/simulation", "api", "catalog", "config", "lanes", "lanes/link", "lanes/replay", "lanes/store", "webhook", "webhook/egress"}},
 }
 
 type listed struct {
