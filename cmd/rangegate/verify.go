@@ -121,6 +121,12 @@ func (v verify) verify(t *terminal, cfg config.Config, from record, ids []uuid.U
 	if all.Cut > 0 {
 		t.printf("whose first events are not kept any more, so that only the rest is computed: %d sessions\n", all.Cut)
 	}
+	if file := gateway.VerifiedFile(t.environ); file != "" && v.Range == "" {
+		result := gateway.Verified{At: began, Sessions: all.Sessions, Events: all.Events, Differences: all.Differences}
+		if err := result.Save(file); err != nil {
+			return err
+		}
+	}
 	if all.Differences > 0 {
 		return fmt.Errorf("what is on record is not what is computed from it: differences: %d", all.Differences)
 	}

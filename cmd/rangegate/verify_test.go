@@ -35,8 +35,51 @@ func verified(t *testing.T, stored config.Store, v verify) (printed string, err 
 	if v.Since == 0 {
 		v.Since = 24 * time.Hour
 	}
-	err = v.Run(&terminal{ctx: t.Context(), out: &out, log: &out})
+	err = v.Run(&terminal{ctx: t.Context(), environ: []string{"STATE_DIRECTORY=" + stateOf(stored)}, out: &out, log: &out})
 	return out.String(), err
+}
+
+// stateOf is the folder for the data beside that store; empty beside a server.
+func stateOf(stored config.Store) string {
+	if stored.SQLite == "" {
+		return ""
+	}
+	return filepath.Dir(stored.SQLite)
+}
+
+// What was found last is in the metrics of the gateway, also after a restart. Of a part it is not kept.
+func TestTheGatewayShowsWhatWasVerified(t *testing.T) {
+	stored := config.Store{SQLite: filepath.Join(t.TempDir(), "rangegate.db")}
+	cfg := config.Playground(2, stateOf(stored), "127.0.0.1:0", "http://127.0.0.1:1")
+	cfg.Operations.Address = "127.0.0.1:0"
+	file := gateway.VerifiedFile([]string{"HOME=/", "STATE_DIRECTORY=" + stateOf(stored) + ":/elsewhere"})
+	settings := gateway.Settings{Config: cfg, Version: "test", Verified: file}
+	g := gatewaytest.Serve(t, settings)
+	require.Contains(t, g.Metrics(), "rangegate_verified_timestamp_seconds 0\n")
+	session := sell(g, gatewaytest.DemoLane, true)
+	require.Equal(t, 204, g.POS("POST", "/sessions/"+session+"/stop", "").Status)
+	_, err := verified(t, stored, verify{Range: gatewaytest.DemoRange})
+	require.NoError(t, err)
+	require.Contains(t, g.Metrics(), "rangegate_verified_sessions 0\n")
+	began := float64(time.Now().UnixMilli()) / 1000
+	_, err = verified(t, stored, verify{})
+	require.NoError(t, err)
+	for range 2 {
+		metrics := g.Metrics()
+		require.Contains(t, metrics, "rangegate_verified_sessions 1\n")
+		require.Contains(t, metrics, "rangegate_verify_differences 0\n")
+		require.Regexp(t, `(?m)^rangegate_verified_timestamp_seconds \S+$`, metrics)
+		_, after, _ := strings.Cut(metrics, "\nrangegate_verified_timestamp_seconds ")
+		var at float64
+		_, err := fmt.Sscan(after, &at)
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, at, began)
+		g.Stop()
+		g = gatewaytest.Serve(t, settings)
+	}
+	require.NoError(t, os.WriteFile(file, []byte("{"), 0o600))
+	require.Contains(t, g.Metrics(), "rangegate_verified_timestamp_seconds 0\n")
+	g.Stop()
 }
 
 // stores are one of each kind, for a gateway.

@@ -47,6 +47,7 @@ type Settings struct {
 	Shooters bool                          // simulated shooters enter the lanes, call for help and hit the carrier
 	Version  string                        // of the build
 	Log      zerolog.Logger
+	Verified string  // the file of what rangegate verify has found last, see VerifiedFile; empty: there is none
 	Outside  Outside // what it reaches beyond its process, zero but in a simulation
 }
 
@@ -283,7 +284,7 @@ func (g *Gateway) startOwnership(context.Context) error {
 		})
 	}
 	g.acceptor = g.newAcceptor()
-	g.registry.MustRegister(g.actors.Gauges(), buildInfo(g.version), readiness(g.ownership.ready))
+	g.registry.MustRegister(g.actors.Gauges(), buildInfo(g.version), readiness(g.ownership.ready), verifiedMetrics{g.settings.Verified, g.log})
 	return nil
 }
 

@@ -21,6 +21,10 @@ var promised = map[string]struct{ kind, labels string }{
 	"build_info": {"gauge", "goversion revision version"},
 	"ready":      {"gauge", ""},
 
+	"verified_sessions":          {"gauge", ""},
+	"verify_differences":         {"gauge", ""},
+	"verified_timestamp_seconds": {"gauge", ""},
+
 	"lanes":                          {"gauge", "range"},
 	"lanes_not_usable":               {"gauge", "range"},
 	"lanes_held":                     {"gauge", "range"},

@@ -116,6 +116,8 @@ func TestWhatAPackageHas(t *testing.T) {
 			`-rwxr-xr-x root/root .* \./usr/bin/rangegate`,
 			`-rw-r----- root/root .* \./etc/rangegate/rangegate\.yaml`,
 			`-rw-r--r-- root/root .* \./lib/systemd/system/rangegate\.service`,
+			`-rw-r--r-- root/root .* \./lib/systemd/system/rangegate-verify\.service`,
+			`-rw-r--r-- root/root .* \./lib/systemd/system/rangegate-verify\.timer`,
 			`-rw-r--r-- root/root .* \./usr/share/rangegate/grafana/\S+\.json`,
 			`-rw-r--r-- root/root .* \./usr/share/rangegate/prometheus/rules\.yaml`,
 			`-rw-r--r-- root/root .* \./usr/share/doc/rangegate/README\.md`,

@@ -43,6 +43,7 @@ func TestTheLifeOfAnInstalledGateway(t *testing.T) {
 		configuration + " -rw-r----- root:rangegate",
 		"/var/lib/rangegate drwxr-x--- rangegate:rangegate",
 		"/etc/systemd/system/multi-user.target.wants/rangegate.service Lrwxrwxrwx root:root",
+		"/etc/systemd/system/timers.target.wants/rangegate-verify.timer Lrwxrwxrwx root:root",
 	})
 	holds, output := m.condition()
 	require.False(t, holds)
@@ -64,6 +65,7 @@ func TestTheLifeOfAnInstalledGateway(t *testing.T) {
 	gateway = m.start()
 	gateway.WaitLogged(`"version":"` + after + `"`)
 	requireRunning(t, gateway, sold)
+	m.verify(gateway)
 	require.Zero(t, gateway.Terminate())
 
 	stored, err := os.ReadFile(m.at(state))

@@ -43,10 +43,43 @@ func TestTheUnitIsOneThatSystemdTakes(t *testing.T) {
 	require.Equal(t, "any", m.unit("IPAddressDeny"))
 }
 
-// unit is a setting of the installed unit.
-func (m *machine) unit(key string) string {
+// The same of what runs each night.
+func TestTheUnitsOfTheNightAreThoseThatSystemdTakes(t *testing.T) {
+	analyze := support.Program(t, "systemd-analyze")
+	m := newMachine(t, "systemd")
+	m.install(deb(after, runtime.GOARCH))
+	for _, args := range [][]string{
+		{"verify", "rangegate-verify.timer"},
+		{"verify", "rangegate-verify.service"},
+		{"security", "--offline=true", "--threshold=20", "--no-pager", "rangegate-verify.service"},
+	} {
+		out, err := exec.Command(analyze, append(args, "--root="+m.root)...).CombinedOutput()
+		require.NoError(t, err, string(out))
+		if args[0] == "verify" {
+			require.Empty(t, string(out))
+		}
+	}
+}
+
+// verify runs what runs each night, beside the gateway, which shows its figures in its metrics.
+func (m *machine) verify(gateway *support.Gateway) {
 	m.t.Helper()
-	text, err := os.ReadFile(m.at("lib/systemd/system/rangegate.service"))
+	require.Zero(m.t, gateway.Metrics().Series["rangegate_verified_timestamp_seconds"])
+	cmd := m.asUnitOf("rangegate-verify.service", "ExecStart")
+	out, err := cmd.CombinedOutput()
+	require.NoError(m.t, err, string(out))
+	require.Contains(m.t, string(out), ", differences: 0, in ")
+	metrics := gateway.Metrics()
+	require.Positive(m.t, metrics.Series["rangegate_verified_timestamp_seconds"])
+	require.Zero(m.t, metrics.Series["rangegate_verify_differences"])
+}
+
+// unit is a setting of the installed unit.
+func (m *machine) unit(key string) string { return m.unitOf("rangegate.service", key) }
+
+func (m *machine) unitOf(name, key string) string {
+	m.t.Helper()
+	text, err := os.ReadFile(m.at("lib/systemd/system/" + name))
 	require.NoError(m.t, err)
 	for _, line := range strings.Split(string(text), "\n") {
 		if value, found := strings.CutPrefix(line, key+"="); found {
@@ -58,10 +91,14 @@ func (m *machine) unit(key string) string {
 }
 
 // asUnit is one of the unit's command lines, as the user of the unit and with its umask.
-func (m *machine) asUnit(key string) *exec.Cmd {
-	// Words and single quotes are to a shell what they are to systemd.
-	cmd := m.command("/bin/sh", "-c", "umask "+m.unit("UMask")+"; exec "+m.unit(key))
-	cmd.SysProcAttr.Credential = &syscall.Credential{Uid: m.id("passwd", m.unit("User")), Gid: m.id("group", m.unit("Group"))}
+func (m *machine) asUnit(key string) *exec.Cmd { return m.asUnitOf("rangegate.service", key) }
+
+func (m *machine) asUnitOf(name, key string) *exec.Cmd {
+	// Words and single quotes are to a shell what they are to systemd, which names the folder for the data.
+	unit := func(key string) string { return m.unitOf(name, key) }
+	cmd := m.command("/bin/sh", "-c", "umask "+unit("UMask")+"; exec "+unit(key))
+	cmd.Env = append(cmd.Env, "STATE_DIRECTORY=/var/lib/"+unit("StateDirectory"))
+	cmd.SysProcAttr.Credential = &syscall.Credential{Uid: m.id("passwd", unit("User")), Gid: m.id("group", unit("Group"))}
 	return cmd
 }
 
