@@ -67,6 +67,7 @@ func (t OperationsTokens) check(token string) (name string, ok bool) {
 type OperatedRange interface {
 	staffops.Range
 	actorstatus.Range
+	Epoch() uint64
 }
 
 // ErrNoRange means that no range with that id is configured.
@@ -94,7 +95,7 @@ func NewOperations(s Operations) http.Handler {
 		r.Get("/{profile}", pprof.Index)
 	})
 	a.Mount(r, "/reload", []endpoint.Endpoint{s.reloadEndpoint()}, guard)
-	a.Mount(r, "/ranges", s.rangeEndpoints(), guard, s.Router.Route(a.Fail, s.ofPath))
+	a.Mount(r, "/ranges", s.rangeEndpoints(), noteResponse, guard, s.Router.Route(a.Fail, s.ofPath))
 	a.Mount(r, "/log-level", logLevelEndpoints(), guard)
 	if s.Nodes != nil {
 		a.Mount(r, "/nodes", s.nodeEndpoints(), guard, s.routeNodes(a.Fail))
@@ -220,7 +221,7 @@ func (s Operations) unlock(ctx context.Context, u unlocking) (unlockedView, erro
 	return unlockedView{waited}, nil
 }
 
-// onRange declares an endpoint that works on the running range in its path.
+// onRange declares an endpoint that works on the running range in its path, whose epoch the response gets.
 func onRange[In, Out any](
 	s Operations, method, path string, status int, summary string,
 	read func(*endpoint.Input) In, do func(context.Context, OperatedRange, In) (Out, error),
@@ -235,6 +236,7 @@ func onRange[In, Out any](
 		if err != nil {
 			return out, err
 		}
+		routing.SetEpoch(request.Of(ctx).Response, r.Epoch())
 		return do(ctx, r, in.rest)
 	})
 }

@@ -44,6 +44,8 @@ func (s *fakeOperatedRange) Clear(_ context.Context, staff string, purchase uuid
 	return nil
 }
 
+func (s *fakeOperatedRange) Epoch() uint64 { return (&fakeRange{}).Epoch() }
+
 func (s *fakeOperatedRange) Layout() lanes.Layout { return (&fakeRange{}).Layout() }
 
 func (s *fakeOperatedRange) Holds() lanes.Holds {
@@ -219,6 +221,9 @@ func TestHolds(t *testing.T) {
 	at := "/ranges/" + someRange + "/holds"
 	set := func(body string) (int, string) {
 		response := sendAuthorized(h, "PUT", at, body)
+		if response.Code != 400 {
+			require.Equal(t, "1700000000123", response.Header().Get("range-epoch"), "also of the only process of a gateway")
+		}
 		return response.Code, response.Body.String()
 	}
 	status, body := set(`{"scope":"range","id":null,"on":true}`)
