@@ -8,7 +8,8 @@
 //	world       machines, network, store and controllers are made; every delay and fault is drawn from the seed
 //	load        clients, staff and customers act on a few lanes, so that they collide, while faults come and go
 //	rest        the faults end; everything has to be ready, linked and delivered within a bound
-//	judgement   what always holds (judge.go) was checked at every step; the histories are judged now
+//	judgement   what always holds (judge.go) was checked at every step; the histories are judged now, and every
+//	            session that has ended is computed again from the event log
 //
 // A seed gives nearly the same run each time: the Go scheduler is not under the test's control. A run that
 // fails is repeated, and prints what happened at each step.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"net/http"
 	"slices"
 	"sync"
@@ -11,6 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"rangegate/lanes/replay"
+	"rangegate/lanes/store"
 	"rangegate/test/linear"
 	"rangegate/test/support"
 )
@@ -69,6 +72,7 @@ func (w *world) run() {
 	w.eventually("every event was attempted", w.unattempted)
 	w.judgeHistories()
 	w.judgeEvents()
+	w.judgeRecord()
 	for _, m := range w.machines {
 		m.stop()
 	}
@@ -251,4 +255,39 @@ func (w *world) judgeEvents() {
 			w.fail("%s of lane %s, %s, was received, and is in no log", a.Event, a.Lane, a.ID)
 		}
 	}
+}
+
+// judgeRecord computes every session that has ended again from what the store has of it, whatever machines,
+// clocks and fail-overs have done meanwhile (package lanes/replay).
+func (w *world) judgeRecord() {
+	const all = 1 << 20
+	ctx := context.Background()
+	saved := w.server.Open(store.Retention{})
+	for _, r := range w.ranges {
+		of := store.RangeEpoch{Range: r.id, Epoch: math.MaxUint64}
+		history, err := saved.History(ctx, of, 0, all)
+		if err != nil {
+			w.fail("range %d: %v", r.number, err)
+		}
+		log, err := saved.Events(ctx, of, 0, all)
+		if err != nil {
+			w.fail("range %d: %v", r.number, err)
+		}
+		computed := replay.New(replay.Window{LogWhole: true, HistoryWhole: true}, func(d replay.Difference) {
+			w.fail("range %d: session %s does not come out as it is on record: %s", r.number, d.Session, d.What)
+			w.trace("recorded: %+v, computed: %+v", d.Recorded, d.Computed)
+			for _, entry := range d.Events {
+				w.trace("event %d: %s %v %+v", entry.Cursor, entry.Event.Kind, entry.Event.At, entry.Event.Decision)
+			}
+		})
+		for _, record := range history {
+			computed.Record(record)
+		}
+		for _, entry := range log {
+			computed.Event(entry)
+		}
+		computed.Finish()
+		w.trace("range %d: computed again %+v", r.number, computed.Figures)
+	}
+	_ = saved.Close()
 }
