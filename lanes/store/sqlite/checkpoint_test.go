@@ -138,8 +138,8 @@ func TestABackupWhileTheGatewayWrites(t *testing.T) {
 	require.NoError(t, err)
 	flushing.Go(func() {
 		for n := uint64(1); writing.Err() == nil; n++ {
-			b := batchOf(id, epoch, n)
-			b.Events, b.Holds = b.Events[:1], holdsAfter(n)
+			b := storetest.BatchOf(id, epoch, n)
+			b.Events, b.Holds = b.Events[:1], storetest.HoldsAfter(n)
 			b.Events[0].Cursor = n
 			if !assert.NoError(t, s.Flush(t.Context(), b)) {
 				return

@@ -47,7 +47,7 @@ func newSample(t *testing.T, withWAL bool) *sample {
 		require.NoError(t, err)
 	}
 	flush := func(i int, n uint64) {
-		b := batchOf(f.ranges[i], epochs[i], n)
+		b := storetest.BatchOf(f.ranges[i], epochs[i], n)
 		require.NoError(t, s.Flush(t.Context(), b))
 		if n%5 == 1 && i < 2 {
 			f.sessions = append(f.sessions, b.Ended[0].Session.ID)
@@ -62,7 +62,7 @@ func newSample(t *testing.T, withWAL bool) *sample {
 		flush(0, n)
 		flush(1, n)
 	}
-	f.sessions = append(f.sessions, batchOf(f.ranges[2], 0, 1).Ended[0].Session.ID)
+	f.sessions = append(f.sessions, storetest.BatchOf(f.ranges[2], 0, 1).Ended[0].Session.ID)
 	f.before = f.read(t, s)
 	flush(2, 1) // of this one there is hardly anything, in one page
 	f.want = f.read(t, s)
@@ -166,7 +166,7 @@ func (f *sample) try(t *testing.T, damage string) string {
 	id := f.ranges[f.checked%len(f.ranges)]
 	epoch, err := s.Claim(t.Context(), id, opening)
 	if err == nil {
-		err = s.Flush(t.Context(), batchOf(id, epoch, 1))
+		err = s.Flush(t.Context(), storetest.BatchOf(id, epoch, 1))
 	}
 	if err != nil {
 		found = named
@@ -263,7 +263,7 @@ func TestAPageThatWasLostIsNoticed(t *testing.T) {
 			epoch, err = s.Claim(t.Context(), f.ranges[0], opening)
 			require.NoError(t, err)
 		}
-		b := batchOf(f.ranges[0], epoch, n+1)
+		b := storetest.BatchOf(f.ranges[0], epoch, n+1)
 		if n > 3 { // from then on little of the range changes
 			b.Lanes, b.Events, b.Ended, b.Acts, b.Keys, b.Forget, b.Holds = nil, nil, nil, nil, nil, nil, nil
 		}
@@ -316,7 +316,7 @@ func TestMissingRecordsAreNoticed(t *testing.T) {
 			epoch, err := s.Claim(t.Context(), id, opening)
 			require.NoError(t, err)
 			for n := uint64(1); n < 5; n++ {
-				require.NoError(t, s.Flush(t.Context(), batchOf(id, epoch, n)))
+				require.NoError(t, s.Flush(t.Context(), storetest.BatchOf(id, epoch, n)))
 			}
 			require.NoError(t, s.Close())
 			tamper(t, path, "DELETE FROM "+table+which)
@@ -334,7 +334,7 @@ func TestAVanishedRowIsWrittenAgainOrNoticed(t *testing.T) {
 	t.Parallel()
 	id := uuid.UUID{1}
 	// Which writes the lane of the first batch again, the attempt of an event, and forgets a key.
-	last := batchOf(id, 0, 8)
+	last := storetest.BatchOf(id, 0, 8)
 	attempted := last.Events[len(last.Events)-1]
 	for table, c := range map[string]struct {
 		which   string
@@ -351,13 +351,13 @@ func TestAVanishedRowIsWrittenAgainOrNoticed(t *testing.T) {
 			epoch, err := s.Claim(t.Context(), id, opening)
 			require.NoError(t, err)
 			for n := uint64(1); n < 8; n++ {
-				require.NoError(t, s.Flush(t.Context(), batchOf(id, epoch, n)))
+				require.NoError(t, s.Flush(t.Context(), storetest.BatchOf(id, epoch, n)))
 			}
 			before := s.rowCount(t, table)
 			tamper(t, path, "DELETE FROM "+table+" WHERE "+c.which)
 			require.Equal(t, before-1, s.rowCount(t, table))
 			if again {
-				require.NoError(t, s.Flush(t.Context(), batchOf(id, epoch, 8)))
+				require.NoError(t, s.Flush(t.Context(), storetest.BatchOf(id, epoch, 8)))
 			}
 			require.NoError(t, s.Close())
 			s, err = Open(path, keepAll)
@@ -419,7 +419,7 @@ func TestATruncatedFileIsAnError(t *testing.T) {
 func TestARangeThatCannotBeLoadedIsNotClaimed(t *testing.T) {
 	t.Parallel()
 	id := uuid.UUID{1}
-	lane := batchOf(id, 1, 1).Lanes[0].ID.String()
+	lane := storetest.BatchOf(id, 1, 1).Lanes[0].ID.String()
 	for _, record := range []storetest.Record{
 		{Kind: storetest.Lane, Name: lane},
 		{Kind: storetest.Key, Name: "key-1"},
@@ -431,7 +431,7 @@ func TestARangeThatCannotBeLoadedIsNotClaimed(t *testing.T) {
 		s := openAt(t, b.path)
 		epoch, err := s.Claim(t.Context(), id, opening)
 		require.NoError(t, err)
-		require.NoError(t, s.Flush(t.Context(), batchOf(id, epoch, 1)))
+		require.NoError(t, s.Flush(t.Context(), storetest.BatchOf(id, epoch, 1)))
 		require.NoError(t, s.Close())
 		record.Range = id
 		b.Overwrite(t, record, fmt.Appendf(nil, `{"v":%d}`, store.Version+1))

@@ -183,8 +183,8 @@ func (f *file) closeKeepingWAL() error {
 	return errors.Join(err, f.closeReaders(), f.lock.Close())
 }
 
-// emptyWAL checkpoints the WAL that was found, so that new commits are in a new one: after a crash the old one may have
-// commits that are not on the disk, and after a failed fsync pages that no later fsync writes.
+// emptyWAL checkpoints the WAL that was found, so that new commits are in a new one: after a crash the old one
+// may have commits that are not on the disk, and after a failed fsync pages that no later fsync writes.
 func (f *file) emptyWAL() error {
 	if err := checkpoint(f.writer, "TRUNCATE").err; err != nil {
 		return withDiskError(f.path, err)
@@ -200,13 +200,13 @@ func (f *file) closeReaders() (err error) {
 	return err
 }
 
-// create makes an empty store where there is no file. It makes another file and renames it: a file at path was complete
-// once, and one that is empty or cut short is damaged. Of two processes the second finds the file.
+// create makes an empty store where there is no file. It makes another file and renames it: a file at path was
+// complete once, and one that is empty or cut short is damaged. Of two processes the second finds the file.
 func create(path string) error {
 	if found, err := exists(path); found || err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	if err := makeFolder(filepath.Dir(path)); err != nil {
 		return err
 	}
 	fresh, err := os.OpenFile(path+".new", os.O_CREATE|os.O_RDWR, 0o600)
@@ -257,7 +257,23 @@ func exists(path string) (bool, error) {
 	return err == nil, err
 }
 
-// syncFolder makes a rename in the folder durable.
+// makeFolder makes a folder where there is none, with those above it. It returns when they are durable: a power
+// cut would otherwise take the folder, and with it a file that was synced.
+func makeFolder(folder string) error {
+	if found, err := exists(folder); found || err != nil {
+		return err
+	}
+	above := filepath.Dir(folder)
+	if err := makeFolder(above); err != nil {
+		return err
+	}
+	if err := os.Mkdir(folder, 0o700); err != nil && !errors.Is(err, os.ErrExist) { // another process may make it too
+		return err
+	}
+	return syncFolder(above)
+}
+
+// syncFolder makes the names in the folder durable.
 func syncFolder(folder string) error {
 	f, err := os.Open(folder)
 	if err != nil {

@@ -26,6 +26,13 @@ func TestMain(m *testing.M) {
 		fmt.Println(flushForever(path))
 		os.Exit(1)
 	}
+	if path := os.Getenv(recorded); path != "" {
+		if err := writeRecorded(path); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	os.Exit(m.Run())
 }
 
@@ -56,10 +63,10 @@ func flushRange(s *Store, number int, id uuid.UUID) error {
 		return err
 	}
 	for n := uint64(1); ; n++ {
-		b := batchOf(id, epoch, n)
+		b := storetest.BatchOf(id, epoch, n)
 		b.Events = b.Events[:1]
 		b.Events[0].Cursor, b.Ended[0].Cursor = loaded.LastEvent+n, loaded.LastEnded+n
-		b.Holds = holdsAfter(b.Events[0].Cursor)
+		b.Holds = storetest.HoldsAfter(b.Events[0].Cursor)
 		if err := s.Flush(ctx, b); err != nil {
 			return err
 		}
@@ -109,7 +116,7 @@ func requireAcknowledged(t *testing.T, s store.Store, id uuid.UUID, acknowledged
 	assert.LessOrEqual(t, loaded.LastEvent, acknowledged+1)
 	assert.Equal(t, loaded.LastEvent, loaded.LastEnded)
 	assert.Len(t, loaded.Pending, int(loaded.LastEvent))
-	assert.Equal(t, *holdsAfter(loaded.LastEvent), loaded.Holds)
+	assert.Equal(t, *storetest.HoldsAfter(loaded.LastEvent), loaded.Holds)
 	events, err := s.Events(t.Context(), storetest.InAnyEpoch(id), 0, 1_000_000)
 	require.NoError(t, err)
 	assert.Equal(t, loaded.Pending, events)

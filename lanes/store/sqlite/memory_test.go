@@ -15,6 +15,7 @@ import (
 
 	"rangegate/lanes"
 	"rangegate/lanes/store"
+	"rangegate/lanes/store/storetest"
 )
 
 // A load after a claim gives what the claim has read, and after a flush what the file has.
@@ -51,7 +52,7 @@ func TestATransactionThatFailsIsNotRemembered(t *testing.T) {
 	epoch, err := s.Claim(t.Context(), id, opening)
 	require.NoError(t, err)
 	for n := uint64(1); n < 12; n++ {
-		b := batchOf(id, epoch, n)
+		b := storetest.BatchOf(id, epoch, n)
 		rows, err := encodeBatch(b)
 		require.NoError(t, err)
 		require.ErrorContains(t, s.submit(t.Context(), func(tx *transaction) (rejection, failure error) {
@@ -179,7 +180,7 @@ func randomBatches(t *testing.T, seed uint64) {
 			b.Forget = append(b.Forget, fmt.Sprint(r.IntN(10)))
 		}
 		if r.IntN(5) == 0 {
-			b.Holds = holdsAfter(uint64(r.IntN(20)))
+			b.Holds = storetest.HoldsAfter(uint64(r.IntN(20)))
 		}
 		if r.IntN(15) == 0 {
 			b.Refill, b.N, b.LastEvent, b.LastEnded = true, b.N+uint64(r.IntN(3)), last, lastEnded

@@ -44,9 +44,9 @@ func TestEveryRecordThatCannotBeReadIsVisited(t *testing.T) {
 	epoch, err := s.Claim(t.Context(), id, opening)
 	require.NoError(t, err)
 	for n := uint64(1); n <= 4; n++ {
-		require.NoError(t, s.Flush(t.Context(), batchOf(id, epoch, n)))
+		require.NoError(t, s.Flush(t.Context(), storetest.BatchOf(id, epoch, n)))
 	}
-	lane := batchOf(id, epoch, 1).Lanes[0].ID.String()
+	lane := storetest.BatchOf(id, epoch, 1).Lanes[0].ID.String()
 	require.NoError(t, s.Close())
 	count, bad := readRange(t, b.path, id)
 	require.Empty(t, bad)
@@ -83,13 +83,13 @@ func TestPagesAreReadBesideAGateway(t *testing.T) {
 	id := uuid.UUID{1}
 	epoch, err := s.Claim(t.Context(), id, opening)
 	require.NoError(t, err)
-	require.NoError(t, s.Flush(t.Context(), batchOf(id, epoch, 1)))
+	require.NoError(t, s.Flush(t.Context(), storetest.BatchOf(id, epoch, 1)))
 	r, err := OpenBeside(b.path)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, r.Close()) }()
 	of := store.RangeEpoch{Range: id, Epoch: epoch}
 	for n := uint64(2); n <= 4; n++ {
-		require.NoError(t, s.Flush(t.Context(), batchOf(id, epoch, n)))
+		require.NoError(t, s.Flush(t.Context(), storetest.BatchOf(id, epoch, n)))
 		meta, err := r.Meta(t.Context(), id)
 		require.NoError(t, err)
 		require.Equal(t, n, meta.N)
@@ -126,9 +126,9 @@ func TestRecordsThatWouldNotBeFound(t *testing.T) {
 	epoch, err := s.Claim(t.Context(), id, opening)
 	require.NoError(t, err)
 	for n := uint64(1); n <= 4; n++ {
-		require.NoError(t, s.Flush(t.Context(), batchOf(id, epoch, n)))
+		require.NoError(t, s.Flush(t.Context(), storetest.BatchOf(id, epoch, n)))
 	}
-	session := batchOf(id, epoch, 3).Ended[0].Session.ID
+	session := storetest.BatchOf(id, epoch, 3).Ended[0].Session.ID
 	require.NoError(t, s.Close())
 	was := uuid.New()
 	tamper(t, path,
@@ -180,7 +180,7 @@ func TestRestoreTakesARangeThatIsNotThere(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "rangegate.db")
 	s := openAt(t, path)
-	whole := batchOf(uuid.UUID{1}, 7, 1)
+	whole := storetest.BatchOf(uuid.UUID{1}, 7, 1)
 	whole.LastEvent, whole.LastEnded, whole.LastAct = 90, 80, 70
 	require.NoError(t, s.Restore(t.Context(), whole))
 	require.ErrorIs(t, s.Restore(t.Context(), whole), store.ErrExists)

@@ -9,6 +9,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 	"zombiezen.com/go/sqlite"
+
+	"rangegate/lanes/store/storetest"
 )
 
 // The queries in docs/store.md give rows on a file that a gateway has open.
@@ -20,7 +22,7 @@ func TestTheQueriesOfTheDocumentation(t *testing.T) {
 	epoch, err := s.Claim(t.Context(), id, opening)
 	require.NoError(t, err)
 	for n := uint64(1); n < 5; n++ {
-		b := batchOf(id, epoch, n)
+		b := storetest.BatchOf(id, epoch, n)
 		b.Lanes[0].Session.Phase = "running"
 		b.Ended[0].At = b.Ended[0].At.AddDate(10, 0, 0) // whenever the test runs, this is in its month or later
 		for i := range b.Events {
