@@ -3,8 +3,19 @@
 import assert from "node:assert/strict";
 import { at, DEVICES, endButton, HELD, hold, holds, inForce, isOver, lift } from "./ceasefires.mjs";
 import { clicks, keys, middle, touches } from "./hands.mjs";
-import { eventually, story, tell } from "./story.mjs";
-import { linked } from "./pos.mjs";
+import { eventually, scene, story, tell } from "./story.mjs";
+import { linked, operate } from "./pos.mjs";
+
+// stays holds the control down while an operator presses again, until it is drawn anew: the hold is in force afterwards.
+async function stays(page, control, over) {
+  const drawn = await control.elementHandle();
+  await hold(page, control, async () => {
+    await operate("PUT", "/holds", { ...over, on: true });
+    await page.waitForFunction((of) => !of.isConnected, drawn);
+    await page.waitForTimeout(2_000); // as long as would have ended it
+  });
+  assert.equal((await holds()).length, 1);
+}
 
 const SECOND = /^(End it now|Jetzt aufheben)/;
 
@@ -72,6 +83,16 @@ await story(async () => {
     await isOver(staff);
     assert.deepEqual(sent, ["end"]);
 
+    tell(`${width} × ${height}: it stays when somebody presses again while a finger holds down what ends it`);
+    await begin.press("Space");
+    await inForce(staff);
+    await page.locator("body:not([data-settling])").waitFor();
+    await staff.settled();
+    await end.scrollIntoViewIfNeeded();
+    await stays(page, end, { scope: "range", id: null });
+    await lift();
+    await isOver(staff);
+
     tell(`${width} × ${height}: a hold ends it, after no less than a second and a half`);
     await begin.press("Space");
     await inForce(staff);
@@ -89,9 +110,22 @@ await story(async () => {
         };
       });
     });
-    await hold(page, end, isOver(staff));
+    await hold(page, end, () => isOver(staff));
     assert.ok(await page.evaluate(() => window.took) >= 1_500);
     assert.deepEqual(await holds(), []);
     await page.context().close();
   }
+
+  tell("So it is with the lock of one lane, in its panel");
+  const staff = await at([1920, 1080, false, "en-GB"]);
+  await staff.openLane(1);
+  await staff.opened();
+  await staff.panel.getByRole("button", { name: "Lock this lane" }).click();
+  const unlock = staff.panel.locator(".pressed"); // whose words change while it is held down
+  await unlock.waitFor();
+  await staff.settled();
+  await unlock.scrollIntoViewIfNeeded();
+  await stays(staff.page, unlock, { scope: "lane", id: scene.lanes[0].id });
+  await hold(staff.page, unlock, () => unlock.waitFor({ state: "detached" }));
+  assert.deepEqual(await holds(), []);
 });

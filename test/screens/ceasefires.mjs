@@ -37,18 +37,18 @@ export const inForce = (staff) => staff.page.locator("body[data-ceasefire] #alar
 export const isOver = (staff) => staff.page.locator("body:not([data-ceasefire]):not([data-unset])").waitFor();
 export const endButton = (staff) => staff.alarm.locator(".pressed");
 
-// hold keeps a finger, or the mouse, on a control until something has come of it.
+// hold keeps a finger, or the mouse, on a control while done is done.
 export async function hold(page, control, done) {
   const place = await middle(control);
   if (await page.evaluate(() => navigator.maxTouchPoints > 0)) {
     const fingers = await Fingers.on(page);
     await fingers.down(1, place);
-    await done;
+    await done();
     await fingers.up(1);
   } else {
     await page.mouse.move(...place);
     await page.mouse.down();
-    await done;
+    await done();
     await page.mouse.up();
   }
 }

@@ -66,7 +66,7 @@ await story(async () => {
       assert.ok(await unset.isVisible());
     }
     assert.ok(sent.length - earlier <= 2 * (Date.now() - begun) / 1_000 + 2, `${sent.length - earlier} attempts in ${Date.now() - begun} ms`);
-    await hold(page, dismiss, unset.waitFor({ state: "hidden" }));
+    await hold(page, dismiss, () => unset.waitFor({ state: "hidden" }));
     sent.length = 0;
 
     tell(`${size}: a page that is loaded again goes on`);

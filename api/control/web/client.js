@@ -63,10 +63,12 @@ export class Client {
     }
   }
 
-  // endHold ends the hold as this page shows it: one that somebody has pressed since stays.
-  async endHold({ scope, id }) {
+  // endHold ends the hold as it was shown: one that somebody has pressed since stays. One that this page has begun, and that was shown before
+  // the gateway said which press that was, ends as it is.
+  async endHold({ scope, id, press, unconfirmed }) {
+    const shown = unconfirmed ? this.range.findHold(scope, id)?.press : press;
     try {
-      await this.request("PUT", "/holds", { scope, id: id ?? null, on: false, press: this.range.findHold(scope, id)?.press ?? null });
+      await this.request("PUT", "/holds", { scope, id: id ?? null, on: false, press: shown ?? null });
       this.ceasefires.ended({ scope, id });
     } catch (refusal) {
       if (refusal.code === "ceasefire") {

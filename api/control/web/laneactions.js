@@ -73,7 +73,7 @@ export class LaneActions {
     const { t, range } = this.#client;
     const hold = range.findHold("lane", lane.lane_id);
     this.#lock.show(hold !== undefined);
-    const key = `${lane.lane_id} ${hold?.since} ${lane.held}`;
+    const key = `${lane.lane_id} ${hold?.press} ${hold?.since} ${lane.held}`;
     if (key === this.#drawnHold) {
       return;
     }

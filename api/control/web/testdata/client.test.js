@@ -66,7 +66,7 @@ function newClient({ fresh = true } = {}) {
 const OWN = "PUT /control/api/holds";
 const OF_THE_DEVICE = "PUT /control/sign-in/r/ceasefire";
 
-test("a ceasefire ends as this page shows it: the press that is shown goes along", async () => {
+test("a ceasefire ends as it was shown: one that was pressed since stays", async () => {
   const { client, change, bodies, refuse } = newClient();
   change([{ ...held[0], press: "p1" }]);
   const row = client.range.findHold("range");
@@ -74,7 +74,21 @@ test("a ceasefire ends as this page shows it: the press that is shown goes along
   const refused = assert.rejects(client.endHold(row), { code: "held_again" });
   await refuse(409, "ceasefire");
   await refused;
-  assert.deepEqual(bodies, [{ scope: "range", id: null, on: false, press: "p2" }]);
+  assert.deepEqual(bodies, [{ scope: "range", id: null, on: false, press: "p1" }]);
+});
+
+test("a ceasefire of this page ends by the press that the gateway has named since", async () => {
+  const { client, change, bodies, respond } = newClient();
+  const begun = client.ceasefire("range");
+  await respond();
+  await begun;
+  const row = client.range.findHold("range");
+  assert.equal(row.unconfirmed, true);
+  change([{ ...held[0], press: "p1" }]);
+  const ended = client.endHold(row);
+  await respond();
+  await ended;
+  assert.deepEqual(bodies.at(-1), { scope: "range", id: null, on: false, press: "p1" });
 });
 
 test("a ceasefire without a response is an alarm long before the request times out", async () => {
