@@ -58,7 +58,8 @@ func (r *Range) Hold(ctx context.Context, scope lanes.Scope, who string) (lanes.
 		return lanes.Reached{}, err
 	}
 	m := &setHold{
-		scope: scope, press: uuid.New(), who: who, trace: trace.ID(ctx), asked: r.clock.Now(), reply: make(chan *holds.Progress, 1),
+		scope: scope, press: uuid.New(), who: who, trace: trace.ID(ctx), asked: r.clock.Now(),
+		reply: make(chan *holds.Progress, 1),
 	}
 	ctx, cancel := r.withPatience(ctx)
 	defer cancel()

@@ -127,11 +127,11 @@ func (s *Shared) Time() (now time.Time, name string) {
 	return at.Wall.Add(-offset.Ahead), offset.Clock
 }
 
-// TimeBy returns the time by the reference of that name. known is false if that was not measured here.
-func (s *Shared) TimeBy(name string) (now time.Time, known bool) {
+// TimeBy returns the time by the reference of that name. found is false if that was not measured here.
+func (s *Shared) TimeBy(name string) (now time.Time, found bool) {
 	at := s.Now()
-	offset, known := s.offsetFrom(name, at)
-	if !known {
+	offset, found := s.offsetFrom(name, at)
+	if !found {
 		return at.Wall, false
 	}
 	return at.Wall.Add(-offset.Ahead), true

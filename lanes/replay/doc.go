@@ -10,7 +10,7 @@
 //
 // The way of an event:
 //
-//	number     its id says the how manyth event of its session it is: a gap is a lost event, a lower one comes twice
+//	number     its id says its number in the session: a gap is a lost event, a number of before comes twice
 //	decide     of the first event of a change, its lanes.Decision gives the command and the instant. lanes.Decide decides it on
 //	           the lane as computed so far
 //	compare    kind, time and lane of the event, and of those that the same change gave rise to, have to be the computed ones

@@ -44,16 +44,19 @@ type Difference struct {
 type Range struct {
 	Figures Figures
 
-	window  Window
-	report  func(Difference)
-	lives   map[uuid.UUID]*life       // whose stop was not read
-	stopped map[uuid.UUID]*life       // whose record was not read
-	records map[uuid.UUID]lanes.Ended // whose stop was not read
-	settled map[uuid.UUID]*life       // the last of those that both were read of
-	oldest  []uuid.UUID               // of settled, in their order
-	stops   int
-	before  int // order of the stop of Window.Before, 0: not read
-	first   int // order of the first stop that a record was read of
+	window Window
+	report func(Difference)
+	// By what was read of a session: events and no stop, the stop and no record in the history, the record and no stop
+	// (it may be among lives, too), both. Of settled the last maxSettled are kept; oldest has their order.
+	lives   map[uuid.UUID]*life
+	stopped map[uuid.UUID]*life
+	records map[uuid.UUID]lanes.Ended
+	settled map[uuid.UUID]*life
+	oldest  []uuid.UUID
+
+	stops  int // that were read; each has the number of its turn as its order
+	before int // order of the stop of Window.Before; 0: it was not read
+	first  int // order of the first stop whose record was read, too
 }
 
 // MaxAhead bounds how many records of the history are read whose stop has not been.
