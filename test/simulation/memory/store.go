@@ -2,6 +2,7 @@ package memory
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -52,14 +53,15 @@ func (s *Store) Claim(ctx context.Context, rangeID uuid.UUID, now time.Time) (ui
 	return s.server.claim(rangeID, store.Node{}, now).Epoch, nil
 }
 
-// claim raises the epoch for that owner.
+// claim raises the epoch for that owner, as claim.lua of the Redis store does.
 func (s *Server) claim(rangeID uuid.UUID, by store.Node, now time.Time) *rangeData {
 	r := s.data.ranges[rangeID]
 	if r == nil {
 		r = newRange()
 		s.data.ranges[rangeID] = r
 	}
-	r.Epoch, r.N, r.owner = max(r.Epoch+1, uint64(max(0, now.UnixMilli()))), 0, by
+	step := uint64(binary.BigEndian.Uint16(by.Run[:]) >> 4) // the first three hexadecimal digits
+	r.Epoch, r.N, r.owner = max(r.Epoch+1, uint64(max(0, now.UnixMilli())))+step, 0, by
 	return r
 }
 
