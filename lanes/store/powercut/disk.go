@@ -99,7 +99,7 @@ func (c *Cut) String() string {
 
 // Each makes that many cuts of a seed at random points, and calls try for each, in the order of their points.
 // only makes one of them alone; it is less than 0 for all.
-func (r *Recording) Each(seed uint64, count, only int, try func(c *Cut)) {
+func (r *Recording) Each(kept Kept, seed uint64, count, only int, try func(c *Cut)) {
 	r.mu.Lock()
 	operations := slices.Clone(r.operations)
 	r.mu.Unlock()
@@ -130,7 +130,7 @@ func (r *Recording) Each(seed uint64, count, only int, try func(c *Cut)) {
 		if p.position > 0 {
 			c.before = operations[p.position-1]
 		}
-		d.cut(c, p.random)
+		d.cut(c, waysOf[kept], p.random)
 		try(c)
 	}
 }
@@ -150,7 +150,7 @@ func turningPoints(operations []operation) (positions []int) {
 }
 
 // cut makes what the disk may have of that which was not synced.
-func (d *disk) cut(c *Cut, random *rand.Rand) {
+func (d *disk) cut(c *Cut, ways []way, random *rand.Rand) {
 	how := ways[random.IntN(len(ways))]
 	c.how = how.name
 	c.left = &tree{folders: map[int]map[string]int{}, content: maps.Clone(d.durable.content), mapped: d.durable.mapped}
@@ -193,21 +193,48 @@ type way struct {
 	choose func(random *rand.Rand, of int) func(i int) bool
 	// whole: operations are there as a whole. Else single sectors are, and the file has any of its sizes.
 	whole bool
+	// bytes: what is there of a file ends at any byte of what was written.
+	bytes bool
 }
 
-var ways = []way{
-	{"nothing of it is there", func(*rand.Rand, int) func(int) bool { return func(int) bool { return false } }, true},
-	{"all of it is there", func(*rand.Rand, int) func(int) bool { return func(int) bool { return true } }, true},
-	{"the first of it are there", first, true},
-	{"some of it are there, whole", some, true},
-	{"some sectors of it are there", some, false},
-	{"the first sectors of it are there", first, false},
-	{"one sector of it is missing", allButOne, false},
-	{"one sector of it is there", func(random *rand.Rand, of int) func(int) bool {
+// Kept is what a disk keeps of the writes to a file that were not synced.
+type Kept int
+
+const (
+	// AnySectors are those that it happened to write.
+	AnySectors Kept = iota
+	// FirstBytes are those that were written first, up to any. So it is with appended files on ext4 with
+	// data=ordered, its default: the size of a file is not on the disk before its content.
+	FirstBytes
+)
+
+var waysOf = map[Kept][]way{AnySectors: sectorWays, FirstBytes: byteWays}
+
+var byteWays = []way{
+	{name: "nothing of it is there", choose: none, whole: true},
+	{name: "all of it is there", choose: all, whole: true},
+	{name: "the first of it are there", choose: first, whole: true},
+	{name: "the first bytes of it are there", choose: some, bytes: true},
+	{name: "the first bytes of it are there", choose: first, bytes: true},
+}
+
+var sectorWays = []way{
+	{name: "nothing of it is there", choose: none, whole: true},
+	{name: "all of it is there", choose: all, whole: true},
+	{name: "the first of it are there", choose: first, whole: true},
+	{name: "some of it are there, whole", choose: some, whole: true},
+	{name: "some sectors of it are there", choose: some},
+	{name: "the first sectors of it are there", choose: first},
+	{name: "one sector of it is missing", choose: allButOne},
+	{name: "one sector of it is there", choose: func(random *rand.Rand, of int) func(int) bool {
 		missing := allButOne(random, of)
 		return func(i int) bool { return !missing(i) }
-	}, false},
+	}},
 }
+
+func none(*rand.Rand, int) func(int) bool { return func(int) bool { return false } }
+
+func all(*rand.Rand, int) func(int) bool { return func(int) bool { return true } }
 
 func first(random *rand.Rand, of int) func(int) bool {
 	count := random.IntN(of + 1)
@@ -229,6 +256,9 @@ func allButOne(random *rand.Rand, of int) func(int) bool {
 
 // tear applies to a file's durable content what the disk has of its later operations.
 func (w way) tear(random *rand.Rand, content []byte, operations []operation) []byte {
+	if w.bytes {
+		return firstBytes(random, content, operations)
+	}
 	var parts []part // what is there or not
 	for i, o := range operations {
 		if w.whole {
@@ -275,6 +305,28 @@ func (w way) tear(random *rand.Rand, content []byte, operations []operation) []b
 	}
 	if !w.whole && len(sizes) > 0 {
 		content = resized(content, sizes[random.IntN(len(sizes))])
+	}
+	return content
+}
+
+// firstBytes applies the operations up to some byte that they write.
+func firstBytes(random *rand.Rand, content []byte, operations []operation) []byte {
+	total := 0
+	for _, o := range operations {
+		total += len(o.Data)
+	}
+	left := random.IntN(total + 1)
+	for _, o := range operations {
+		if o.Kind == truncate {
+			content = resized(content, o.Offset)
+			continue
+		}
+		data := o.Data[:min(left, len(o.Data))]
+		left -= len(data)
+		if len(data) < len(o.Data) {
+			return written(content, o.Offset, data)
+		}
+		content = written(content, o.Offset, data)
 	}
 	return content
 }

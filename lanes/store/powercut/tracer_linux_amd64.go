@@ -28,7 +28,9 @@ func (r *Recording) Start(command *exec.Cmd) (wait func() error, err error) {
 	notes := command.Stdout == nil
 	started, ended := make(chan error), make(chan error, 1)
 	go func() {
-		runtime.LockOSThread() // which traces; it ends with this goroutine
+		// This thread traces. It lives on afterwards: it may have started processes that end with it (Pdeathsig).
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
 		err := command.Start()
 		started <- err
 		if err == nil {
@@ -97,6 +99,7 @@ func (t *tracer) run() error {
 	const options = unix.PTRACE_O_TRACESYSGOOD | unix.PTRACE_O_TRACECLONE | unix.PTRACE_O_TRACEFORK |
 		unix.PTRACE_O_TRACEVFORK | unix.PTRACE_O_EXITKILL
 	if err := unix.PtraceSetOptions(t.main, options); err != nil {
+		_ = unix.Kill(-t.main, unix.SIGKILL)
 		return fmt.Errorf("%w: %w", errNotTraced, err)
 	}
 	t.threads[t.main] = &process{id: t.main, files: map[uint64]*openFile{}}
@@ -110,6 +113,7 @@ func (t *tracer) run() error {
 		} else if e, err = t.wait(); errors.Is(err, unix.ECHILD) {
 			return outcome
 		} else if err != nil {
+			_ = unix.Kill(-t.main, unix.SIGKILL)
 			return fmt.Errorf("tracing: %w", err)
 		}
 		if e.status.Stopped() {

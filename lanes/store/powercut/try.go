@@ -11,7 +11,7 @@ import (
 // Try makes that many cuts of the recording, and calls try for each with a folder that has the files of its
 // disk. A cut for which try fails ends the test. Its log then says what was cut, where the recording and the
 // disk are kept, and how to make this cut again: with RECORDING, SEED and CUT in the environment.
-func Try(t *testing.T, recorded func() *Recording, count int, try func(folder string, c *Cut)) {
+func Try(t *testing.T, recorded func() *Recording, kept Kept, count int, try func(folder string, c *Cut)) {
 	t.Helper()
 	seed, only := rand.Uint64(), -1
 	var r *Recording
@@ -31,7 +31,7 @@ func Try(t *testing.T, recorded func() *Recording, count int, try func(folder st
 	}
 	folder := Folder(t)
 	t.Logf("seed %d, %d operations", seed, len(r.operations))
-	r.Each(seed, count, only, func(c *Cut) {
+	r.Each(kept, seed, count, only, func(c *Cut) {
 		defer func() {
 			if t.Failed() {
 				t.Logf("%s\n%s", c, r.keep(c))

@@ -34,8 +34,10 @@ func TestAFlushThatTooFewReplicasHaveIsUnknown(t *testing.T) {
 	// Refused, fenced and rolled back are certain, whatever the replica has.
 	require.ErrorIs(t, o.store.Flush(t.Context(), batch), store.ErrFenced)
 	replica.Wake()
-	o.epoch, err = o.store.Claim(t.Context(), o.rangeID, opening)
-	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		o.epoch, err = o.store.Claim(t.Context(), o.rangeID, opening)
+		return err == nil
+	}, patience, tick)
 	skipped := o.next()
 	require.ErrorIs(t, o.store.Flush(t.Context(), skipped), store.ErrRolledBack)
 }

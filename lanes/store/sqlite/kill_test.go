@@ -79,7 +79,7 @@ func TestKilledDuringFlushes(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "rangegate.db")
 	acknowledged := make([]uint64, len(killedRanges))
-	for range 6 * rounds() {
+	for range trials(6) {
 		gateway := exec.Command(os.Args[0])
 		gateway.Env = append(os.Environ(), flushing+"="+path)
 		out, err := gateway.StdoutPipe()

@@ -17,7 +17,8 @@ import (
 // rest. The next start needs nobody, and has everything that was acknowledged, once and whole.
 func TestNoPowerCutLosesWhatWasAcknowledged(t *testing.T) {
 	t.Parallel()
-	powercut.Try(t, func() *powercut.Recording { return recordLives(t) }, 200*rounds(), func(folder string, c *powercut.Cut) {
+	record := func() *powercut.Recording { return recordLives(t) }
+	powercut.Try(t, record, powercut.AnySectors, trials(200), func(folder string, c *powercut.Cut) {
 		startAfterCut(t, filepath.Join(folder, recordedFile), acknowledgedBy(c.Notes), c)
 	})
 }

@@ -138,7 +138,10 @@ func TestAMonthStaysUnderTheRetention(t *testing.T) {
 // A range with 100,000 lanes, in one flush and one Load.
 func TestAHundredThousandLanes(t *testing.T) {
 	t.Parallel()
-	const count = 100_000
+	count := 100_000
+	if testing.Short() {
+		count = 10_000
+	}
 	path := filepath.Join(t.TempDir(), "rangegate.db")
 	s := openAt(t, path)
 	b := claimed(t, s)

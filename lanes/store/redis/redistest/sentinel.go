@@ -25,7 +25,7 @@ func StartReplica(t testing.TB, master *Server, options ...string) *Server {
 // what it had long before.
 func StartSentinel(t testing.TB, name string, master *Server) *Server {
 	t.Helper()
-	s := &Server{t: t, dir: t.TempDir(), ready: "+monitor master"}
+	s := &Server{t: t, dir: t.TempDir(), ready: "+monitor master", begin: begin}
 	file := filepath.Join(s.dir, "sentinel.conf") // the Sentinel also writes to it
 	text := fmt.Sprintf(`bind 127.0.0.1
 dir %s

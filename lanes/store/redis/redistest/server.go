@@ -28,8 +28,10 @@ type Server struct {
 	port    int
 	command func(port int) []string // the arguments
 	ready   string                  // the log line of a server that accepts connections
-	process *exec.Cmd               // nil while the server is down
-	ended   chan struct{}           // closed when the server's output has ended
+	begin   Begin
+	wait    func() error  // for the end of the process, once begun
+	process *exec.Cmd     // nil while the server is down
+	ended   chan struct{} // closed when the server's output has ended
 }
 
 // Start starts a server with an empty database. The options of redis-server, such as "--maxmemory", "1mb",
@@ -37,7 +39,18 @@ type Server struct {
 // CI or RANGEGATE_NO_SKIP.
 func Start(t testing.TB, options ...string) *Server {
 	t.Helper()
-	s := &Server{t: t, dir: t.TempDir(), ready: "Ready to accept connections"}
+	return StartBy(t, begin, options...)
+}
+
+// Begin starts a process. wait, which is for the end of the process, replaces the method of the command.
+type Begin func(server *exec.Cmd) (wait func() error, err error)
+
+func begin(server *exec.Cmd) (wait func() error, err error) { return server.Wait, server.Start() }
+
+// StartBy is Start with a process, at each start of the server, that begin starts.
+func StartBy(t testing.TB, begin Begin, options ...string) *Server {
+	t.Helper()
+	s := &Server{t: t, dir: t.TempDir(), ready: "Ready to accept connections", begin: begin}
 	s.command = func(port int) []string {
 		return append([]string{
 			"--bind", "127.0.0.1", "--port", strconv.Itoa(port), "--dir", s.dir, "--daemonize", "no",
@@ -80,14 +93,14 @@ func (s *Server) URL() string { return "redis://" + s.Addr() + "/0" }
 func (s *Server) Stop() {
 	s.t.Helper()
 	s.signal(syscall.SIGTERM)
-	s.wait()
+	s.awaitEnd()
 }
 
 // Kill ends the server as kill -9 does. Its data on disk remain for Restart.
 func (s *Server) Kill() {
 	s.t.Helper()
 	s.signal(syscall.SIGKILL)
-	s.wait()
+	s.awaitEnd()
 }
 
 // Restart starts the server again with its address and its data. It kills a server that runs.
@@ -124,7 +137,7 @@ func (s *Server) launch() (inUse string) {
 		s.t.Fatal(err)
 	}
 	process.Stderr = process.Stdout
-	if err := process.Start(); err != nil {
+	if s.wait, err = s.begin(process); err != nil {
 		s.t.Fatal(err)
 	}
 	s.process, s.ended = process, make(chan struct{})
@@ -144,7 +157,7 @@ func (s *Server) launch() (inUse string) {
 	if result.accepts {
 		return ""
 	}
-	s.wait()
+	s.awaitEnd()
 	if !strings.Contains(result.output, "Address already in use") {
 		s.t.Fatalf("redis-server did not start:\n%s", result.output)
 	}
@@ -185,16 +198,16 @@ func (s *Server) signal(signal syscall.Signal) {
 
 func (s *Server) kill() { _ = syscall.Kill(-s.process.Process.Pid, syscall.SIGKILL) }
 
-// wait waits until the server and its child have ended and have released the port and the data.
-func (s *Server) wait() {
+// awaitEnd waits until the server and its child have ended and have released the port and the data.
+func (s *Server) awaitEnd() {
 	<-s.ended
-	_ = s.process.Wait() // the error is the signal that the test has sent
+	_ = s.wait() // the error is the signal that the test has sent
 	s.process = nil
 }
 
 func (s *Server) end() {
 	if s.process != nil {
 		s.kill()
-		s.wait()
+		s.awaitEnd()
 	}
 }
