@@ -1,11 +1,13 @@
--- Finds the answer to the request with the idempotency key ARGV[2], for the owner in the epoch ARGV[1].
+-- Finds the answer to the request with that idempotency key, for the owner in that epoch.
 --   {'read', record} | {'not found'} | {'fenced', epoch}
 --   {'layout', record, layout} | {'corrupt', record, reason}
-local refusal = fenced(ARGV[1]) or layout_error
+local epoch, name = unpack(ARGV)
+
+local refusal = fenced(epoch) or layout_error
 if refusal then
   return refusal
 end
-local record = redis.call('HGET', answers, ARGV[2])
+local record = redis.call('HGET', answers, name)
 if not record then
   return {'not found'}
 end

@@ -1,3 +1,5 @@
--- Confirms that nobody has claimed the range after the epoch ARGV[1].
+-- Confirms that nobody has claimed the range after that epoch.
 --   {'read'} | {'fenced', epoch} | {'corrupt', record, reason}
-return fenced(ARGV[1]) or {'read'}
+local epoch = ARGV[1]
+
+return fenced(epoch) or {'read'}

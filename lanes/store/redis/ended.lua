@@ -1,16 +1,18 @@
--- Finds the session ARGV[2] in the history, for the owner in the epoch ARGV[1].
+-- Finds the session in the history, for the owner in that epoch.
 --   {'read', {cursor, record, customer's name or ''}} | {'not found'} | {'fenced', epoch}
 --   {'layout', record, layout} | {'corrupt', record, reason}
-local refusal = fenced(ARGV[1]) or layout_error
+local epoch, session = unpack(ARGV)
+
+local refusal = fenced(epoch) or layout_error
 if refusal then
   return refusal
 end
-local cursor = redis.call('HGET', sessions, ARGV[2])
+local cursor = redis.call('HGET', sessions, session)
 if not cursor then
   return {'not found'}
 end
 local record = redis.call('HGET', history, cursor)
 if not record then
-  return {'corrupt', sessions .. ' ' .. ARGV[2], 'there is no such record: ' .. cursor}
+  return {'corrupt', sessions .. ' ' .. session, 'there is no such record: ' .. cursor}
 end
 return {'read', {cursor, record, redis.call('HGET', names, cursor) or ''}}

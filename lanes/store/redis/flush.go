@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -136,12 +137,6 @@ func (a *arguments) add(values ...string) {
 	}
 }
 
-func (a *arguments) addNumbers(values ...int) {
-	for _, value := range values {
-		a.add(strconv.Itoa(value))
-	}
-}
-
 func (a *arguments) addRecord(value any) {
 	record := a.encode(value)
 	a.list = append(a.list, record)
@@ -165,20 +160,73 @@ func addOptional[T any](a *arguments, value *T) {
 	a.addRecord(*value)
 }
 
+// batchHead is the first argument of flush.lua: what it is told of the batch besides its records. Cursors, epoch and
+// n are texts, because Lua would round numbers above 2^53.
+type batchHead struct {
+	Epoch    uint64 `json:"epoch,string"`
+	N        uint64 `json:"n,string"`
+	Previous uint64 `json:"previous,string"` // n - 1
+	Refill   bool   `json:"refill"`
+	Replicas bool   `json:"replicas"` // are waited for: a repeat writes something
+
+	// What is trimmed: what is older than these Unix milliseconds, or over the cap, at most TrimLimit records of a log.
+	EventsBefore  int64 `json:"events_before"`
+	HistoryBefore int64 `json:"history_before"`
+	NamesBefore   int64 `json:"names_before"`
+	Cap           int   `json:"cap"`
+	TrimLimit     int   `json:"trim_limit"`
+
+	// The last cursor of each log, this batch included.
+	LastEvent uint64 `json:"last_event,string"`
+	LastEnded uint64 `json:"last_ended,string"`
+	LastAct   uint64 `json:"last_act,string"`
+
+	// How many records of each kind follow.
+	Lanes    int `json:"lane_count"`
+	Answers  int `json:"answer_count"`
+	Shed     int `json:"shed_count"` // answers that are only written where the store has lost them
+	Forget   int `json:"forget_count"`
+	Events   int `json:"event_count"`
+	Pending  int `json:"pending_count"`
+	Ended    int `json:"ended_count"`
+	Names    int `json:"name_count"`
+	External int `json:"external_count"`
+	Acts     int `json:"act_count"`
+}
+
+func newBatchHead(b store.Batch, r store.Retention, replicas int) batchHead {
+	before := func(term time.Duration) int64 { return b.Now.Add(-term).UnixMilli() }
+	shed := count(b.Keys, isInStore)
+	h := batchHead{
+		Epoch: b.Epoch, N: b.N, Previous: b.N - 1, Refill: b.Refill, Replicas: replicas > 0,
+		EventsBefore: before(r.Events), HistoryBefore: before(r.History), NamesBefore: before(r.Names),
+		Cap: r.Cap, TrimLimit: trimLimit + len(b.Events) + len(b.Ended) + len(b.Acts),
+		LastEvent: b.LastEvent, LastEnded: b.LastEnded, LastAct: b.LastAct,
+		Lanes: len(b.Lanes), Answers: len(b.Keys) - shed, Shed: shed, Forget: len(b.Forget),
+		Events: len(b.Events), Pending: count(b.Events, isPending),
+		Ended: len(b.Ended), Names: count(b.Ended, hasName), External: count(b.Ended, hasExternalID), Acts: len(b.Acts),
+	}
+	for _, event := range b.Events {
+		h.LastEvent = max(h.LastEvent, event.Cursor)
+	}
+	for _, ended := range b.Ended {
+		h.LastEnded = max(h.LastEnded, ended.Cursor)
+	}
+	for _, act := range b.Acts {
+		h.LastAct = max(h.LastAct, act.Cursor)
+	}
+	return h
+}
+
 // newFlush makes the run of flush.lua that writes the batch. With replicas, a repeat waits for them again.
 func newFlush(b store.Batch, r store.Retention, replicas int) (*write, error) {
-	var a arguments
-	a.add(decimal(b.Epoch), decimal(b.N), decimal(b.N-1), flag(b.Refill, "refill"), flag(replicas > 0, "replicas"))
-	for _, term := range []time.Duration{r.Events, r.History, r.Names} {
-		a.add(milliseconds(b.Now.Add(-term)))
+	head, err := json.Marshal(newBatchHead(b, r, replicas))
+	if err != nil {
+		return nil, err
 	}
-	a.addNumbers(r.Cap, trimLimit+len(b.Events)+len(b.Ended)+len(b.Acts))
-	a.addLastCursors(b)
+	a := arguments{list: []any{head}, bytes: len(head)}
 	addOptional(&a, b.Checkpoint)
 	addOptional(&a, b.Holds)
-	shed := count(b.Keys, isInStore)
-	a.addNumbers(len(b.Lanes), len(b.Keys)-shed, shed, len(b.Forget), len(b.Events), count(b.Events, isPending))
-	a.addNumbers(len(b.Ended), count(b.Ended, hasName), count(b.Ended, hasExternalID), len(b.Acts))
 	for _, lane := range b.Lanes {
 		a.add(lane.ID.String())
 		a.addRecord(lane)
@@ -214,21 +262,6 @@ func (a *arguments) addKeys(keys []lanes.KeptAnswer) {
 }
 
 func isInStore(key lanes.KeptAnswer) bool { return key.InStore }
-
-// addLastCursors adds the last cursor of each log, this batch included.
-func (a *arguments) addLastCursors(b store.Batch) {
-	lastEvent, lastEnded, lastAct := b.LastEvent, b.LastEnded, b.LastAct
-	for _, event := range b.Events {
-		lastEvent = max(lastEvent, event.Cursor)
-	}
-	for _, ended := range b.Ended {
-		lastEnded = max(lastEnded, ended.Cursor)
-	}
-	for _, act := range b.Acts {
-		lastAct = max(lastAct, act.Cursor)
-	}
-	a.add(decimal(lastEvent), decimal(lastEnded), decimal(lastAct))
-}
 
 // addEvents adds cursor and record of each event, then the order entries, then the scores and padded cursors
 // of the pending events, then the padded cursors of the others. An event may come twice in a batch, pending
@@ -298,13 +331,6 @@ func count[T any](values []T, match func(T) bool) (n int) {
 		}
 	}
 	return n
-}
-
-func flag(set bool, name string) string {
-	if set {
-		return name
-	}
-	return ""
 }
 
 func decimal(number uint64) string { return strconv.FormatUint(number, 10) }

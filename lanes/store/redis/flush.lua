@@ -1,35 +1,31 @@
 -- Writes one batch of a range, all of it or nothing: every check that can fail comes before the first write.
 --   {'applied'} | {'repeated'} | {'fenced', epoch, n} | {'rolled back', epoch, n}
 --   {'not allowed', command} | {'layout', record, layout} | {'corrupt', record, reason}
--- newFlush in flush.go gives the arguments, in this order.
-local position = 0
-local function next_argument()
-  position = position + 1
-  return ARGV[position]
-end
+-- ARGV: a batchHead of flush.go as JSON, the checkpoint or '', the holds or '', then the records in the order in
+-- which they are taken below.
+local batch, checkpoint, holds = cjson.decode(ARGV[1]), ARGV[2], ARGV[3]
+local position = 3 -- of the last argument that was taken
 
 -- 1. The pair (epoch, n) says whether this batch is the next one.
 
-local epoch, n, previous = next_argument(), next_argument(), next_argument()
-local refill, replicas = next_argument() == 'refill', next_argument() == 'replicas'
 local stored = redis.call('HMGET', meta, 'epoch', 'n', 'last_event', 'last_ended', 'nameless', 'last_act')
 local stored_epoch, stored_n = stored[1] or '0', stored[2] or '0'
 if not string.match(stored_epoch .. stored_n, '^%d+$') then
   return {'corrupt', meta, 'its epoch and n are not numbers'}
 end
-if below(epoch, stored_epoch) then
+if below(batch.epoch, stored_epoch) then
   return {'fenced', stored_epoch, stored_n}
 end
 if layout_error then -- after the fence: a gateway that a newer version has taken the range from must let go of it
   return layout_error
 end
-if stored_epoch == epoch and not below(stored_n, n) then
-  if replicas then -- so that WAIT has a write to wait for (replicaWait in flush.go)
+if stored_epoch == batch.epoch and not below(stored_n, batch.n) then
+  if batch.replicas then -- so that WAIT has a write to wait for (replicaWait in flush.go)
     redis.call('HSET', meta, 'n', stored_n)
   end
   return {'repeated'}
 end
-if not refill and not (stored_epoch == epoch and stored_n == previous) then
+if not batch.refill and not (stored_epoch == batch.epoch and stored_n == batch.previous) then
   return {'rolled back', stored_epoch, stored_n}
 end
 
@@ -43,17 +39,6 @@ if forbidden then
 end
 
 -- 3. The writes.
-
-local events_before, history_before, names_before = next_argument(), next_argument(), next_argument()
-local cap, trim_limit = tonumber(next_argument()), tonumber(next_argument())
-local last_event, last_ended, last_act = next_argument(), next_argument(), next_argument()
-local checkpoint, holds = next_argument(), next_argument()
-local function next_number()
-  return tonumber(next_argument())
-end
-local lane_count, answer_count, shed_count, forget_count = next_number(), next_number(), next_number(), next_number()
-local event_count, pending_count = next_number(), next_number()
-local ended_count, name_count, external_count, act_count = next_number(), next_number(), next_number(), next_number()
 
 -- Gives a command a part of a list, a thousand values at a time: the cost of a command, here and in the append-only file,
 -- is paid once for many values. Lua's stack has room for some thousands.
@@ -111,24 +96,25 @@ local function write_absent(key, count)
   position = position + 2 * count
 end
 
-if refill then -- it has every lane
+if batch.refill then -- it has every lane
   redis.call('DEL', lanes)
 end
-write('HSET', lanes, 2 * lane_count)
-write('HSET', answers, 2 * answer_count)
-write_absent(answers, shed_count)
-write('HDEL', answers, forget_count)
-append(events, events_order, event_count)
-write('ZADD', pending, 2 * pending_count)
-write('ZREM', pending, event_count - pending_count)
-if ended_count > 0 then -- in few flushes
-  append(history, history_order, ended_count)
-  write('HSET', sessions, 2 * ended_count)
-  write('HSET', names, 2 * name_count)
-  write('ZADD', external_ids, 2 * external_count)
+write('HSET', lanes, 2 * batch.lane_count)
+write('HSET', answers, 2 * batch.answer_count)
+write_absent(answers, batch.shed_count)
+write('HDEL', answers, batch.forget_count)
+append(events, events_order, batch.event_count)
+write('ZADD', pending, 2 * batch.pending_count)
+write('ZREM', pending, batch.event_count - batch.pending_count)
+if batch.ended_count > 0 then -- in few flushes
+  append(history, history_order, batch.ended_count)
+  write('HSET', sessions, 2 * batch.ended_count)
+  write('HSET', names, 2 * batch.name_count)
+  write('ZADD', external_ids, 2 * batch.external_count)
 end
-for _ = 1, act_count do
-  local entry = next_argument()
+for _ = 1, batch.act_count do
+  position = position + 1
+  local entry = ARGV[position]
   local padded = string.sub(entry, 1, 20)
   for _, replaced in ipairs(redis.call('ZRANGEBYLEX', acts, '[' .. padded .. ':', '(' .. padded .. ';')) do
     redis.call('ZREM', acts, replaced)
@@ -146,7 +132,7 @@ local function oldest(read, expired)
     local page = read(#entries, #entries + 1)
     for _, entry in ipairs(page) do
       local cursor, at, detail = parse_entry(entry)
-      if #entries == trim_limit or not cursor or not expired(entry, at, #entries) then
+      if #entries == batch.trim_limit or not cursor or not expired(entry, at, #entries) then
         return entries, cursors, details
       end
       entries[#entries + 1], cursors[#cursors + 1], details[#details + 1] = entry, cursor, detail
@@ -157,7 +143,7 @@ end
 
 -- Removes the expired entries of a log, before the padded cursor stop where there is one.
 local function trim(order, before, stop)
-  local excess = redis.call('ZCARD', order) - cap
+  local excess = redis.call('ZCARD', order) - batch.cap
   local entries, cursors, details = oldest(function(from, count)
     return redis.call('ZRANGE', order, from, from + count - 1)
   end, function(entry, at, trimmed)
@@ -167,10 +153,10 @@ local function trim(order, before, stop)
   return cursors, details
 end
 
-local trimmed_events = trim(events_order, tonumber(events_before), redis.call('ZRANGE', pending, 0, 0)[1])
+local trimmed_events = trim(events_order, batch.events_before, redis.call('ZRANGE', pending, 0, 0)[1])
 send('HDEL', events, trimmed_events, 1, #trimmed_events)
 
-local trimmed_ended, session_ids = trim(history_order, tonumber(history_before))
+local trimmed_ended, session_ids = trim(history_order, batch.history_before)
 local trimmed_sessions = {}
 for i, session in ipairs(session_ids) do
   if redis.call('HGET', sessions, session) == trimmed_ended[i] then
@@ -192,8 +178,8 @@ send('HDEL', history, trimmed_ended, 1, #trimmed_ended)
 send('HDEL', names, trimmed_ended, 1, #trimmed_ended)
 send('HDEL', sessions, trimmed_sessions, 1, #trimmed_sessions)
 
-if stored[6] or act_count > 0 then -- most ranges have no acts
-  trim(acts, tonumber(history_before))
+if stored[6] or batch.act_count > 0 then -- most ranges have no acts
+  trim(acts, batch.history_before)
 end
 
 -- Names over their term: nameless is the last order entry whose name was removed.
@@ -202,14 +188,14 @@ local behind = nameless and '(' .. nameless or '-'
 local entries, trimmed_names = oldest(function(from, count)
   return redis.call('ZRANGEBYLEX', history_order, behind, '+', 'LIMIT', from, count)
 end, function(_, at)
-  return at < tonumber(names_before)
+  return at < batch.names_before
 end)
 send('HDEL', names, trimmed_names, 1, #trimmed_names)
 nameless = entries[#entries] or nameless
 
 -- 5. The pair comes last: if a defect ended the script above, the same batch could be written again.
 
-local fields = {'layout', layout, 'epoch', epoch, 'n', n}
+local fields = {'layout', layout, 'epoch', batch.epoch, 'n', batch.n}
 local function set(field, value)
   fields[#fields + 1] = field
   fields[#fields + 1] = value
@@ -220,14 +206,14 @@ end
 if holds ~= '' then
   set('holds', holds)
 end
-if below(stored[3] or '', last_event) then
-  set('last_event', last_event)
+if below(stored[3] or '', batch.last_event) then
+  set('last_event', batch.last_event)
 end
-if below(stored[4] or '', last_ended) then
-  set('last_ended', last_ended)
+if below(stored[4] or '', batch.last_ended) then
+  set('last_ended', batch.last_ended)
 end
-if below(stored[6] or '0', last_act) then
-  set('last_act', last_act)
+if below(stored[6] or '0', batch.last_act) then
+  set('last_act', batch.last_act)
 end
 if nameless and nameless ~= stored[5] then
   set('nameless', nameless)

@@ -1,8 +1,11 @@
--- Renews the lease of the node ARGV[1] for ARGV[2] milliseconds, or ends it where that is 0, and removes the leases that have ended.
--- ARGV[3] is the digest of its configuration, ARGV[4] since when it has that as far as it knows, in milliseconds, or 0, ARGV[5] its
--- record. KEYS[1] is a hash: run → 'end, digest since, digest, record', times by the clock of this server.
+-- Renews the lease of the node's run for ttl milliseconds, or ends it where that is 0, and removes the leases
+-- that have ended. known_since is since when the node has the digest of its configuration as far as it knows, in
+-- milliseconds, or 0. The key is a hash: run → 'end, digest since, digest, record', times by this server's clock.
 --   {'applied', 'continued' or 'new', {lease, ...}, run_id of this server} | {'corrupt', key, reason}
-local key, run, ttl, digest, known_since, record = KEYS[1], ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]), ARGV[5]
+local key = KEYS[1]
+local run, ttl, digest, known_since, record = unpack(ARGV)
+ttl, known_since = tonumber(ttl), tonumber(known_since)
+
 local kind = redis.call('TYPE', key).ok
 if kind ~= 'hash' and kind ~= 'none' then
   return {'corrupt', key, 'holds a ' .. kind .. ' instead of a hash'}

@@ -1,5 +1,5 @@
--- Names the owner of the range, or nobody, while its epoch is ARGV[1] and its owner ARGV[2]. The rest are run, name and address of
--- the new owner, the run empty for nobody.
+-- Names the owner of the range, or nobody, while its epoch and its owner are the expected ones. run, name and
+-- address are the new owner's, the run empty for nobody.
 --   {'applied'} | {'taken', epoch, owner, its name, its address}
 --   {'not allowed', command} | {'layout', record, layout} | {'corrupt', record, reason}
 local expected_epoch, expected_owner, run, name, address = unpack(ARGV)

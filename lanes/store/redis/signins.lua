@@ -1,7 +1,8 @@
 -- Changes the sign-ins (signins.go) in KEYS[1]. ARGV: the secret to save where there is none, or '' for no secret; the secret
 -- to save in any case, or ''; how many of the rest are added, as names and values; the names of those that are removed.
 --   {'applied', secret} | {'corrupt', key, reason}
-local key, secret, new_secret, added = KEYS[1], ARGV[1], ARGV[2], tonumber(ARGV[3])
+local key = KEYS[1]
+local secret, new_secret, added = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local kind = redis.call('TYPE', key).ok
 if kind ~= 'hash' and kind ~= 'none' then
   return {'corrupt', key, 'holds a ' .. kind .. ' instead of a hash'}
