@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -779,7 +781,11 @@ func TestAHoldAfterAPanicOfTheRangeIsSaved(t *testing.T) {
 // Links, the driver, the lane and the store fail at random. Afterwards there is one connection for each lane,
 // the hardware has the wanted state, and every report was taken once.
 func TestALaneRecoversFromAnyMixOfFailures(t *testing.T) {
-	for seed := range uint64(50) {
+	seeds := 16
+	if soaked, err := strconv.Atoi(os.Getenv("ROUNDS")); err == nil {
+		seeds = soaked
+	}
+	for seed := range uint64(seeds) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			before, random := goleak.IgnoreCurrent(), rand.New(rand.NewPCG(seed, 1))
 			d := &panickingDriver{}

@@ -20,10 +20,9 @@ func TestMain(m *testing.M) { os.Exit(run(m)) }
 // that was acknowledged is lost, nothing that was refused has happened, and no event is received twice.
 func TestFaults(t *testing.T) {
 	t.Parallel()
-	// A test run has each kind once, and some twice; make soak has more rounds and ranges, and the TTL that
-	// operators have.
-	rounds, ttl := number(t, "CLUSTER_ROUNDS", 20), time.Duration(number(t, "CLUSTER_TTL", 1))*time.Second
-	c := newCluster(t, settings{ttl: ttl, ranges: number(t, "CLUSTER_RANGES", 60)})
+	// A test run has each kind once; make soak has more rounds and ranges, and the TTL that operators have.
+	rounds, ttl := number(t, "CLUSTER_ROUNDS", len(faults)), time.Duration(number(t, "CLUSTER_TTL", 1))*time.Second
+	c := newCluster(t, settings{ttl: ttl, ranges: number(t, "CLUSTER_RANGES", 30)})
 	began := now()
 	c.start(c.nodes...)
 	c.sellLong()

@@ -17,7 +17,7 @@ import (
 
 // Specmatic reads a document, makes of each operation as many requests as its schemas have edges, right ones
 // and wrong ones, and checks that the right ones succeed as the document says, and that the wrong ones are
-// refused as it says. Of the combinations of optional fields it takes 6 for each edge: all of them are 7,600
+// refused as it says. Of the combinations of optional fields it takes 3 for each edge: all of them are 7,600
 // requests, 3 minutes, and say no more.
 func TestGeneratedRequests(t *testing.T) {
 	for name, of := range map[string]struct{ path, edges string }{
@@ -47,7 +47,7 @@ func specmatic(t *testing.T, java, jar string, document []byte, url, edges strin
 		"specmatic.yaml": fmt.Sprintf(`
 version: 2
 contracts: [{provides: [openapi.json]}]
-test: {resiliencyTests: {enable: %s}, timeoutInMilliseconds: 30000, maxTestRequestCombinations: 6}
+test: {resiliencyTests: {enable: %s}, timeoutInMilliseconds: 30000, maxTestRequestCombinations: 3}
 security: {OpenAPI: {securitySchemes: {range-id: {type: apiKey, value: %s}, token: {type: apiKey, value: %s}}}}
 disable_telemetry: true
 `, edges, support.RangeID, support.Token),

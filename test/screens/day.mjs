@@ -20,12 +20,6 @@ await story(async () => {
   const jo = await Lane.at(1);
   assert.equal(jo.page.url(), `${scene.api}/lane/${scene.lanes[0].id}`);
   await jo.shows("Welcome, Jo Smith");
-  const locked = await jo.page.evaluate(() => new Promise((resolve) => { // as at the beginning, and whenever it is seen again
-    const request = navigator.wakeLock.request.bind(navigator.wakeLock);
-    navigator.wakeLock.request = async (type) => request(type).then((lock) => resolve([type, lock.released]));
-    document.dispatchEvent(new Event("visibilitychange"));
-  }));
-  assert.deepEqual(locked, ["screen", false], "the display stays on");
   assert.equal((await controller(1)).open, false);
   await jo.page.getByRole("button", { name: "Start" }).click();
   await jo.inState("running");

@@ -45,6 +45,12 @@ func TestADayAtTheRange(t *testing.T) {
 	play(t, "day")
 }
 
+// The display of a lane stays on.
+func TestADisplayThatStaysOn(t *testing.T) {
+	t.Parallel()
+	play(t, "awake")
+}
+
 // Two control screens and a lane screen: what is done at one, the gateway tells the others, which ask for nothing.
 func TestScreensSeeTheSame(t *testing.T) {
 	t.Parallel()
@@ -221,9 +227,9 @@ func play(t *testing.T, story string, change ...func(f *fixture, world string)) 
 func playAt(
 	t *testing.T, story string, inFront func(f *fixture) (front string), change ...func(f *fixture, world string),
 ) {
-	// The shell takes half of the processor time of the whole browser. It has no Screen Wake Lock, which the day needs.
+	// The shell takes half of the processor time of the whole browser, and has no Screen Wake Lock.
 	browser := "chromium-headless-shell"
-	if story == "day" {
+	if story == "awake" {
 		browser = "chromium"
 	}
 	node, chromium := support.Program(t, "node"), support.Program(t, browser)

@@ -29,7 +29,7 @@ const roundsPerRange = 25
 // killOften kills the gateway in that many rounds, range by range.
 func killOften(t *testing.T, store func(*testing.T) string) {
 	var all counters
-	for left := rounds(t, 5, 1); left > 0; left -= roundsPerRange {
+	for left := rounds(t, 3, 1); left > 0; left -= roundsPerRange {
 		t.Run("range", func(t *testing.T) { killRange(t, store(t), min(left, roundsPerRange), &all) })
 	}
 	t.Logf("in all:\n%s", &all)
@@ -74,7 +74,7 @@ func TestKillRedisUnderTheGateway(t *testing.T) {
 	server := redistest.Start(t)
 	x := newFixture(t, support.Redis(server.URL()))
 	x.start()
-	for range rounds(t, 2, 20) {
+	for range rounds(t, 1, 20) {
 		x.load(func() {
 			x.waitRequests(fewest, most)
 			server.Kill()
@@ -93,7 +93,7 @@ func TestKillRedisAndTheGateway(t *testing.T) {
 	server := redistest.Start(t)
 	x := newFixture(t, support.Redis(server.URL()))
 	x.start()
-	for range rounds(t, 2, 20) {
+	for range rounds(t, 1, 20) {
 		x.load(func() {
 			x.waitRequests(fewest, most)
 			server.Kill()

@@ -53,7 +53,7 @@ func TestRedisStandsStillUnderTheGateway(t *testing.T) {
 	server := redistest.Start(t)
 	x := newFixture(t, support.Redis(server.URL()))
 	x.start()
-	for range rounds(t, 2, 20) {
+	for range rounds(t, 1, 20) {
 		x.load(func() {
 			x.waitRequests(fewest, most)
 			server.Hang()

@@ -23,7 +23,7 @@ func TestASecondGatewayTakesTheRange(t *testing.T) {
 	x.contested = true
 	connections := newNetwork(t, x.hardware.addresses())
 	x.useGateway(x.connect(x.config(connections.addresses).Serve(t)))
-	for range rounds(t, 3, 20) {
+	for range rounds(t, 2, 20) {
 		first, firstNetwork := x.gateway, connections
 		var second posClient
 		x.load(func() {

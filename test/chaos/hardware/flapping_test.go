@@ -18,14 +18,14 @@ import (
 )
 
 const (
-	laneCount = 1000 // lanes
-	flapping  = 200  // of them, the first
-	clients   = 16   // that sell them
-	duration  = 15 * time.Second
+	laneCount = 400 // lanes
+	flapping  = 80  // of them, the first
+	clients   = 16  // that sell them
+	duration  = 10 * time.Second
 	soak      = 2 * time.Minute // with ROUNDS set
 )
 
-// waitSlowly is support.Eventually for a condition that asks about a thousand lanes.
+// waitSlowly is support.Eventually for a condition that asks about hundreds of lanes.
 func waitSlowly(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	support.Eventually(t, what, func() bool {
