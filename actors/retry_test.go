@@ -357,6 +357,33 @@ func TestAWebhookThatIsGone(t *testing.T) {
 	}, withWebhook(webhook), withRetries)
 }
 
+// What was under way when the configuration was reloaded may still be answered 410: that is of before.
+func TestA410OfBeforeAReload(t *testing.T) {
+	webhook := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		answers := map[uuid.UUID]chan struct{}{f.laneID(0): make(chan struct{}), f.laneID(1): make(chan struct{})}
+		webhook.setReply(func(_ context.Context, event lanes.Event) lanes.Attempt {
+			<-answers[event.Lane]
+			return lanes.Attempt{At: event.At, Status: 410, Error: lanes.Refused}
+		})
+		session := f.create(0, 30)
+		f.create(1, 30)
+		close(answers[f.laneID(0)])
+		synctest.Wait()
+		require.Equal(t, 1.0, f.gaugeValues("webhook_gone")["webhook_gone"])
+
+		webhook.setReply(nil)
+		f.gateway.ResumeDeliveries()
+		close(answers[f.laneID(1)])
+		synctest.Wait()
+		require.Zero(t, f.gaugeValues("webhook_gone")["webhook_gone"])
+		arrived := len(webhook.arrivals())
+		f.pause(session)
+		synctest.Wait()
+		require.Len(t, webhook.arrivals(), arrived+1)
+	}, withWebhook(webhook), withRetries)
+}
+
 // Another webhook in the configuration is called although the one before was gone; and as the answer to a
 // purchase 410 says no more than any refusal.
 func TestAnotherWebhookIsNotGone(t *testing.T) {

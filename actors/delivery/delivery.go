@@ -207,9 +207,10 @@ func (d *Delivery) LevelAt(now time.Time) (level time.Time) {
 }
 
 // Resume has the webhooks called again that have answered 410, because their operator has looked at the
-// configuration.
+// configuration. A 410 that answers an attempt of before does not count any more.
 func (d *Delivery) Resume() {
 	for _, to := range *d.outboxes.Load() {
+		to.box.resumes.Add(1)
 		if to.box.gone.Swap(nil) != nil {
 			to.box.named(d.Log.Info()).Msg("the webhook that has answered 410 is called again")
 			to.box.send(&announced{})

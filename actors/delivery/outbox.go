@@ -27,6 +27,7 @@ type outbox struct {
 	slots   *semaphore.Weighted // of deliveries
 	retries *retrySchedule
 	gone    atomic.Pointer[goneWebhook]
+	resumes atomic.Uint64 // calls of Resume
 
 	// For the range's health.
 	waiting      atomic.Int64              // events that wait for their delivery
@@ -59,9 +60,12 @@ func (b *outbox) unattempted() []lanes.Logged {
 	})
 }
 
-// goneWebhook is a webhook that has answered 410: it gets no events until Resume, or until the range has
-// another one.
-type goneWebhook struct{ Webhook }
+// goneWebhook is a webhook that has answered 410 to an attempt that began after so many calls of Resume. It
+// gets no events until the next one, or until the range has another webhook.
+type goneWebhook struct {
+	Webhook
+	resumes uint64
+}
 
 // whyNotSent returns why no event is sent now, the error of its attempt; empty if they are.
 func (b *outbox) whyNotSent() string {
@@ -69,7 +73,7 @@ func (b *outbox) whyNotSent() string {
 	if webhook == nil {
 		return lanes.NoWebhook
 	}
-	if gone := b.gone.Load(); gone != nil && gone.Webhook == webhook {
+	if gone := b.gone.Load(); gone != nil && *gone == (goneWebhook{webhook, b.resumes.Load()}) {
 		return lanes.WebhookGone
 	}
 	return ""
@@ -148,9 +152,11 @@ func (b *outbox) attempt(to *Receiver, event lanes.Logged, late bool) (attempt l
 	if why := b.whyNotSent(); why != "" { // they were sent when it happened
 		return notSent(event.Event, why), lanes.Answer{}
 	}
+	gone := goneWebhook{to.Webhook, b.resumes.Load()}
 	attempt, answer = to.Webhook.Attempt(d.Life, event, late)
-	if attempt.Gone() && to.Retry.Enabled() && event.Event.Kind != lanes.PurchaseRequest {
-		if before := b.gone.Swap(&goneWebhook{to.Webhook}); before == nil || before.Webhook != to.Webhook {
+	isOutdated := gone.resumes != b.resumes.Load() // of the receiver as it was before the operator looked at it
+	if attempt.Gone() && !isOutdated && to.Retry.Enabled() && event.Event.Kind != lanes.PurchaseRequest {
+		if before := b.gone.Swap(&gone); before == nil || *before != gone {
 			b.named(d.Log.Error()).Stringer("event_id", event.Event.ID).
 				Msg("the webhook has answered 410: no event is sent before the configuration is reloaded")
 		}
