@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"context"
+	"net/http"
 	"sync"
 	"time"
 )
@@ -118,9 +119,9 @@ func (w *world) cutPower() {
 }
 
 func (w *world) refuseEvents() {
-	w.integrator.setDown(true)
+	w.integrator.refuse(http.StatusServiceUnavailable)
 	time.Sleep(w.upTo(15 * time.Second))
-	w.integrator.setDown(false)
+	w.integrator.refuse(0)
 }
 
 // hang makes the store stand still.

@@ -21,7 +21,7 @@ type integrator struct {
 
 	mu      sync.Mutex
 	arrived []arrival
-	down    bool
+	refusal int // the status that it answers every event with; 0: it takes them
 }
 
 // arrival is an event that has come.
@@ -30,6 +30,9 @@ type arrival struct {
 	Event string `json:"event"`
 	Lane  string `json:"lane_id"`
 	at    time.Time
+
+	sequence string // its number in the range's log
+	taken    bool   // it was answered 2xx, if the answer has come back
 }
 
 // way is how a gateway reaches the integrator.
@@ -85,25 +88,13 @@ func (i *integrator) receive(r *http.Request, body []byte) decision {
 	if i.world.chance(3) {
 		return decision{}
 	}
-	a := arrival{ID: r.Header.Get("webhook-id"), at: time.Now()}
+	a := arrival{ID: r.Header.Get("webhook-id"), at: time.Now(), sequence: r.Header.Get("event-sequence")}
 	if err := json.Unmarshal(body, &a); err != nil {
 		i.world.fail("an event cannot be read: %v: %s", err, body)
 		return decision{}
 	}
-	i.mu.Lock()
-	i.arrived = append(i.arrived, a)
-	down := i.down
-	i.mu.Unlock()
+	decided := i.decide(&a)
 	i.world.trace("the integrator gets %s of lane %s: %s", a.Event, a.Lane, a.ID)
-	decided := decision{status: http.StatusNoContent}
-	switch {
-	case down:
-		decided.status = http.StatusServiceUnavailable
-	case a.Event == string(lanes.PurchaseRequest) && i.world.draw(3) == 0:
-		decided = decision{http.StatusConflict, `{"user_message":"No."}`}
-	case a.Event == string(lanes.PurchaseRequest):
-		decided = decision{http.StatusOK, `{"success":true}`}
-	}
 	select {
 	case <-time.After(i.world.lag()):
 	case <-r.Context().Done(): // nobody waits any more
@@ -114,11 +105,29 @@ func (i *integrator) receive(r *http.Request, body []byte) decision {
 	return decided
 }
 
-// setDown makes it refuse every event.
-func (i *integrator) setDown(down bool) {
+// decide keeps the event, and returns what it is answered.
+func (i *integrator) decide(a *arrival) decision {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.down = down
+	decided := decision{status: http.StatusNoContent}
+	switch {
+	case i.refusal != 0:
+		decided.status = i.refusal
+	case a.Event == string(lanes.PurchaseRequest) && i.world.draw(3) == 0:
+		decided = decision{http.StatusConflict, `{"user_message":"No."}`}
+	case a.Event == string(lanes.PurchaseRequest):
+		decided = decision{http.StatusOK, `{"success":true}`}
+	}
+	a.taken = decided.status/100 == 2
+	i.arrived = append(i.arrived, *a)
+	return decided
+}
+
+// refuse makes it answer every event with that status; 0: it takes them again.
+func (i *integrator) refuse(status int) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.refusal = status
 }
 
 // received returns every event so far, in the order in which they came.

@@ -62,6 +62,7 @@ type plan struct {
 	seed  uint64
 	nodes int // machines that share the ranges; 1: one gateway that is the only one
 	load  time.Duration
+	retry time.Duration // for so long events are sent again that failed; 0: they are not
 }
 
 // rangeOf is one range with what its clients know. Its first lanes are judged by the answers of their
@@ -137,6 +138,11 @@ func (w *world) configure() config.Config {
 		of.token = numbered("22222222", n).String()
 		r.ID, r.Name, r.Tokens = of.id, fmt.Sprint("Range ", n), []config.RangeToken{{Token: config.Secret(of.token), Scope: config.ScopeSell}}
 		r.Products, r.Staff, r.Board = nil, nil, nil
+		if w.plan.retry > 0 {
+			webhook := *demo.Webhook
+			webhook.Retry = &config.Retry{For: w.plan.retry}
+			r.Webhook = &webhook
+		}
 		r.Bays = []config.Bay{{ID: numbered("66666666", n), Name: "Judged"}, {ID: of.bay, Name: "Wild"}}
 		r.Lanes = nil
 		for i := range laneCount {
@@ -191,6 +197,7 @@ func (w *world) start(m *machine) {
 		for {
 			g, err := gateway.New(ctx, gateway.Settings{
 				Config: c, Version: "simulated", Outside: outside, Log: zerolog.New(logOf{w, m, l}),
+				Read: func() (config.Config, error) { return c, nil },
 			})
 			if err == nil {
 				w.trace("%s serves", m.name)
