@@ -17,6 +17,7 @@ type commands struct {
 	Hanging  hanging  `cmd:"" help:"One webhook that hangs among many ranges: how much later do the others get their events?"`
 	Fairness fairness `cmd:"" help:"One range floods, or strangers do: how much longer do the reads of another range take?"`
 	Screens  screens  `cmd:"" help:"What do open control screens cost, and when do they know of a ceasefire?"`
+	Storm    storm    `cmd:"" help:"Ten times the load, repeats, lost links and a webhook's backlog at once: does the gateway come back?"`
 	Cluster  cluster  `cmd:"" help:"Several nodes: the way through another node, a link through one, a take-over."`
 
 	// Hidden: processes for clients, controllers and receivers.
@@ -30,6 +31,11 @@ type commands struct {
 	FairGateway  fairGateway  `cmd:"" hidden:""`
 	Flood        flood        `cmd:"" hidden:""`
 	EventReaders eventReaders `cmd:"" hidden:""`
+
+	StormGateway     stormGateway     `cmd:"" hidden:""`
+	StormClients     stormClients     `cmd:"" hidden:""`
+	StormControllers stormControllers `cmd:"" hidden:""`
+	StormReceiver    stormReceiver    `cmd:"" hidden:""`
 }
 
 func main() {
