@@ -165,6 +165,12 @@ func (f *fakeRange) Ended() <-chan struct{} {
 	return ended
 }
 
+func (f *fakeRange) EndedSession(ctx context.Context, id uuid.UUID) (lanes.Ended, error) {
+	all, _ := f.History(ctx, 0, 1)
+	all[0].Session.ID = id
+	return all[0], lanes.ErrSessionEnded
+}
+
 func (f *fakeRange) HistoryOf(context.Context, string, uint64, int) ([]lanes.Ended, error) {
 	return nil, nil
 }

@@ -2,6 +2,7 @@ package v2
 
 import (
 	"context"
+	"errors"
 
 	"github.com/google/uuid"
 
@@ -173,13 +174,7 @@ func history(ctx context.Context, r Range, p historyPage) (History, error) {
 	}
 	sessions, after, err := fillPage(at.after, p.limit,
 		func(after uint64, limit int) ([]lanes.Ended, error) { return p.read(ctx, r, after, limit) },
-		func(e lanes.Ended) uint64 { return e.Cursor },
-		func(e lanes.Ended) EndedView {
-			return EndedView{
-				SessionView: ViewOf(e.View()), Customer: e.Session.Customer, EndedAt: endpoint.Stamp(e.At),
-				Reason: string(e.Reason), MinutesUsed: Minutes(e.Used), MinutesPaused: Minutes(e.Paused),
-			}
-		})
+		func(e lanes.Ended) uint64 { return e.Cursor }, viewOfEnded)
 	if err == nil {
 		err = at.checkKept(ctx)
 	}
@@ -187,4 +182,19 @@ func history(ctx context.Context, r Range, p historyPage) (History, error) {
 		return History{}, err
 	}
 	return History{Sessions: sessions, Next: at.log.cursor(after).String()}, nil
+}
+
+func viewOfEnded(e lanes.Ended) EndedView {
+	return EndedView{
+		SessionView: ViewOf(e.View()), Customer: e.Session.Customer, EndedAt: endpoint.Stamp(e.At),
+		Reason: string(e.Reason), MinutesUsed: Minutes(e.Used), MinutesPaused: Minutes(e.Paused),
+	}
+}
+
+func endedSession(ctx context.Context, r Range, id uuid.UUID) (EndedView, error) {
+	ended, err := r.EndedSession(ctx, id)
+	if !errors.Is(err, lanes.ErrSessionEnded) || ended.Session.ID != id {
+		return EndedView{}, err
+	}
+	return viewOfEnded(ended), nil
 }

@@ -123,6 +123,8 @@ func readStop(_ *endpoint.Input, id uuid.UUID) lanes.Command {
 	return lanes.Stop{Session: id, By: lanes.ByPOS}
 }
 
+func readBegin(_ *endpoint.Input, id uuid.UUID) lanes.Command { return lanes.Enter{Session: id} }
+
 func readPause(_ *endpoint.Input, id uuid.UUID) lanes.Command { return lanes.Pause{Session: id} }
 
 func readResume(_ *endpoint.Input, id uuid.UUID) lanes.Command { return lanes.Resume{Session: id} }

@@ -58,6 +58,9 @@ type Range interface {
 	FollowEvents() (saved uint64, next func() (events []lanes.Logged, wake <-chan struct{}))
 	// Ended is closed when the range stops here, or another process owns it.
 	Ended() <-chan struct{}
+	// EndedSession returns a session that has ended with lanes.ErrSessionEnded, zero if its record cannot be read;
+	// otherwise lanes.ErrSessionNotFound.
+	EndedSession(ctx context.Context, id uuid.UUID) (lanes.Ended, error)
 	// HistoryOf is History of the sessions with that external id.
 	HistoryOf(ctx context.Context, externalID string, after uint64, limit int) ([]lanes.Ended, error)
 }
@@ -95,6 +98,9 @@ func (h Handlers) Endpoints() []endpoint.Endpoint {
 				Describe("With `auto_start` the time runs at once, otherwise from when the customer enters the lane."),
 			h.command("modify", "Add minutes to a session, or take minutes away", readModify, "duration_out_of_range", "no_time_left").
 				Describe("The new total must be within 1 to 480 minutes and must leave the session some time: to end it, stop it."),
+			h.command("start", "Begin the time of a session that waits for its customer", readBegin, "not_waiting").
+				Describe("For a session that was sold with `auto_start` false, as if the customer had entered the lane now. During a ceasefire it "+
+					"begins paused, with all of its time, and runs as soon as that ends."),
 			h.command("stop", "End a session", readStop),
 			h.command("pause", "Stop a session's clock until it is resumed", readPause, "not_running"),
 			h.command("resume", "Start a paused session's clock again", readResume, "not_paused", "ceasefire"),
@@ -124,6 +130,10 @@ func (h Handlers) Endpoints() []endpoint.Endpoint {
 			endpoint.Handle("GET", "/history", 200, "The ended sessions behind a cursor, in the order in which they ended",
 				readHistoryPage, endpoint.WithTarget(h.RangeOf, history), "cursor_gone", "starting", "not_owner", "store_unavailable").
 				Describe(aboutCursors),
+			endpoint.Handle("GET", "/history/{id}", 200, "One ended session", readID, endpoint.WithTarget(h.RangeOf, endedSession),
+				"starting", "not_owner", "session_not_found", "session_ended", "store_unavailable").
+				Describe("Its receipt: what was sold, used and paused, and why it ended. A session that is still active, or is in the history no "+
+					"longer, is not found; one whose record cannot be read any more is `session_ended`."),
 		),
 	)
 }

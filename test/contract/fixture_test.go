@@ -16,9 +16,9 @@ import (
 )
 
 // fixture is a proxy between Specmatic and the gateway, because a document cannot say what there is at a
-// range. Before each request it brings the range into one state: its only session is on lane 1 and runs, or
-// is paused where the request is to resume it. Then it adapts the request to that and passes it on. It leaves
-// the answer as it is.
+// range. Before each request it brings the range into one state: its only session is on lane 1 and runs. It is
+// paused where the request is to resume it, waits where it is to start it, and has ended where its end is read.
+// Then it adapts the request to that and passes it on. It leaves the answer as it is.
 type fixture struct {
 	URL string
 
@@ -49,7 +49,7 @@ func (f *fixture) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var answer answered
 	for range maxRepeats {
 		r.Body = io.NopCloser(bytes.NewReader(body))
-		request = f.adapted(r, f.reset(strings.HasSuffix(r.URL.Path, "/resume")))
+		request = f.adapted(r, f.reset(r.URL.Path))
 		if answer, err = exchange(request); err != nil {
 			f.t.Error(err)
 			panic(http.ErrAbortHandler)
@@ -106,14 +106,24 @@ func readAnswer(response *http.Response) ([]byte, error) {
 // soldMinutes is the time of every session: half of the longest, so that it can be doubled.
 const soldMinutes = 240
 
-// reset returns the id of the only session.
-func (f *fixture) reset(paused bool) string {
+// reset makes the only session, in the state that a request to the path needs, and returns its id.
+func (f *fixture) reset(path string) string {
 	for id := range f.pos.Sessions() {
 		f.pos.Insist(http.StatusNoContent, "POST", "/sessions/"+id+"/stop", "")
 	}
-	session := f.pos.Insist(http.StatusCreated, "POST", "/sessions", support.Order(1, soldMinutes)).SessionID(f.t)
+	order := func(fields ...string) string {
+		return f.pos.Insist(http.StatusCreated, "POST", "/sessions", support.Order(1, soldMinutes, fields...)).SessionID(f.t)
+	}
+	if strings.HasSuffix(path, "/start") {
+		return order(`,"auto_start":false`)
+	}
+	session := order()
+	if strings.Contains(path, "/history/") {
+		f.pos.Insist(http.StatusNoContent, "POST", "/sessions/"+session+"/stop", "")
+		return session
+	}
 	support.Eventually(f.t, "the session begins", func() bool { return f.pos.Session(session).Began != nil })
-	if paused {
+	if strings.HasSuffix(path, "/resume") {
 		f.pos.Insist(http.StatusNoContent, "POST", "/sessions/"+session+"/pause", "")
 	}
 	return session

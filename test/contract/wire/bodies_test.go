@@ -59,6 +59,7 @@ func TestSuccessfulAnswers(t *testing.T) {
 	done(one + "/resume")
 	done(one + "/move?lane_id=" + lane(3))
 	done(one + "/stop")
+	done(two + "/start")
 	done(two + "/stop")
 
 	event := func(cursor, kind, session, lane string) string {
@@ -78,9 +79,10 @@ func TestSuccessfulAnswers(t *testing.T) {
 		event("8", "sessionResumed", "SESSION-1", lane(1)),
 		event("9", "sessionModified", "SESSION-1", lane(3)),
 		event("10", "sessionStopped", "SESSION-1", lane(3)),
-		event("11", "sessionStopped", "SESSION-2", lane(2)),
-	}, ",")+`],"next":"11"}`)
-	shown(v2+"/events?after=11", `{"events":[],"next":"11"}`)
+		event("11", "sessionStarted", "SESSION-2", lane(2)),
+		event("12", "sessionStopped", "SESSION-2", lane(2)),
+	}, ",")+`],"next":"12"}`)
+	shown(v2+"/events?after=12", `{"events":[],"next":"12"}`)
 
 	ended := func(view string) string {
 		return strings.TrimSuffix(view, "}") +
@@ -88,7 +90,8 @@ func TestSuccessfulAnswers(t *testing.T) {
 	}
 	shown(v2+"/history", `{"sessions":[`+
 		ended(view("SESSION-1", lane(3), "50", `"TIME"`, "MINUTES", "false"))+","+
-		ended(waiting)+`],"next":"2"}`)
+		ended(view("SESSION-2", lane(2), "60", `"TIME"`, "MINUTES", "false"))+`],"next":"2"}`)
+	shown(v2+"/history/"+one, ended(view("SESSION-1", lane(3), "50", `"TIME"`, "MINUTES", "false")))
 	shown(v2+"/sessions", "[]")
 
 	require.Equal(t, 0, p.Terminate())
