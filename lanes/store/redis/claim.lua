@@ -1,8 +1,8 @@
 -- Claims the range: its epoch becomes the stored one + 1, or now, in Unix milliseconds, if that is more. A process
 -- that is the only one gives nothing else, and the range has no owner then. A node also gives the epoch and the run
--- of the owner that it expects, and its own run, name and address. It adds up to 4095 to the epoch, by its run: a
--- fail-over can roll back the claim of a node that lives on, and the next claim begins at the same stored epoch, by a
--- clock that may be behind.
+-- of the owner that it expects, and its own run, name and address. Where the epoch is ahead of its clock, it adds up
+-- to 4095 more, by its run: a fail-over can roll back the claim of a node that lives on, and the next claim begins at
+-- the same stored epoch.
 --   {'claimed', epoch, running sessions} | {'taken', epoch, owner, its name, its address}
 --   {'not allowed', command} | {'layout', record, layout} | {'corrupt', record, reason}
 local now, expected_epoch, expected_owner, run, name, address = unpack(ARGV)
@@ -33,13 +33,12 @@ if run then
   end
 end
 
-local step = run and tonumber(string.sub(run, 1, 3), 16) or 0
 if below(epoch, now) then
   redis.call('HSET', meta, 'epoch', now)
 else
-  step = step + 1
+  local beyond = run and tonumber(string.sub(run, 1, 3), 16) or 0
+  redis.call('HINCRBY', meta, 'epoch', 1 + beyond) -- the server adds exactly; Lua would round
 end
-redis.call('HINCRBY', meta, 'epoch', step) -- the server adds exactly; Lua would round
 redis.call('HSET', meta, 'layout', layout, 'n', '0')
 if run then
   redis.call('HSET', meta, 'owner', run, 'owner_name', name, 'owner_address', address)

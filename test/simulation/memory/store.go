@@ -60,8 +60,13 @@ func (s *Server) claim(rangeID uuid.UUID, by store.Node, now time.Time) *rangeDa
 		r = newRange()
 		s.data.ranges[rangeID] = r
 	}
-	step := uint64(binary.BigEndian.Uint16(by.Run[:]) >> 4) // the first three hexadecimal digits
-	r.Epoch, r.N, r.owner = max(r.Epoch+1, uint64(max(0, now.UnixMilli())))+step, 0, by
+	beyond := uint64(binary.BigEndian.Uint16(by.Run[:]) >> 4) // the first three hexadecimal digits
+	if at := uint64(max(0, now.UnixMilli())); r.Epoch < at {
+		r.Epoch = at
+	} else {
+		r.Epoch += 1 + beyond
+	}
+	r.N, r.owner = 0, by
 	return r
 }
 
