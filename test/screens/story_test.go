@@ -45,8 +45,8 @@ func TestADayAtTheRange(t *testing.T) {
 	play(t, "day")
 }
 
-// The display of a lane stays on.
-func TestADisplayThatStaysOn(t *testing.T) {
+// The display of a lane stays on, and the device of staff says that somebody calls while their page is hidden.
+func TestTheDevicesOfAScreen(t *testing.T) {
 	t.Parallel()
 	play(t, "awake")
 }
@@ -227,7 +227,8 @@ func play(t *testing.T, story string, change ...func(f *fixture, world string)) 
 func playAt(
 	t *testing.T, story string, inFront func(f *fixture) (front string), change ...func(f *fixture, world string),
 ) {
-	// The shell takes half of the processor time of the whole browser, and has no Screen Wake Lock.
+	// The shell takes half of the processor time of the whole browser, and has neither Screen Wake Lock nor
+	// notifications.
 	browser := "chromium-headless-shell"
 	if story == "awake" {
 		browser = "chromium"
