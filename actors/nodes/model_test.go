@@ -23,7 +23,7 @@ func TestANodeDecidesWhatTheModelSays(t *testing.T) {
 	decisions := map[int]int{}
 	for seed := 1; seed <= seeds; seed++ {
 		m := newModelNodes(t, seed)
-		for _, step := range ownership.Trace(t, seed, "UNNOTICED", "FRESH") {
+		for _, step := range ownership.Trace(t, seed, append(ownership.WithLeases(seed), "UNNOTICED", "FRESH")) {
 			m.do(step, decisions)
 		}
 	}

@@ -1,7 +1,7 @@
 /*
  * Who owns a range, as a model that spin checks exhaustively: docs/ownership.md has the rules, and its promises are
- * the assertions here. ownership_test.go says which configurations are checked, and replays traces of the model
- * against the program.
+ * the assertions here. model_test.go says which configurations are checked, replay_test.go replays traces of the
+ * model against the program.
  *
  * What stands for what
  *
@@ -531,7 +531,7 @@ end:
 	/* The range is its own, and it cannot run it. */
 	:: atomic { DISOWNS ->
 		setOwner(KNOWN_EPOCH, KNOWN_OWNER, 0, changed);
-		printf("@ disown %d %d if %d %d = %d %d %d\n", i, r, KNOWN_EPOCH, KNOWN_OWNER, changed, storedEpoch[r], storedOwner[r]);
+		printf("@ disown %d %d if %d %d = %d %d %d\n", i, r, KNOWN_EPOCH, RUN(i), changed, storedEpoch[r], storedOwner[r]);
 		learn();
 		changed = false
 	}

@@ -76,15 +76,23 @@ func replayAll(t *testing.T, seeds int, open func() backend) {
 		seeds *= 25
 	}
 	steps := 0
+	answers := map[string]int{}
 	for seed := 1; seed <= seeds; seed++ {
-		trace := Trace(t, seed)
-		r := newReplay(t, seed, open())
-		for _, step := range trace {
-			r.do(step)
+		for _, defines := range [][]string{WithLeases(seed), WithoutLeases(seed)} {
+			r := newReplay(t, seed, open())
+			for _, step := range Trace(t, seed, defines) {
+				r.do(step)
+			}
+			steps += len(r.done)
+			for answer, count := range r.answers {
+				answers[answer] += count
+			}
 		}
-		steps += len(r.done)
 	}
-	t.Logf("%d steps of %d traces", steps, seeds)
+	t.Logf("%d steps of %d traces, flushes by their answer: %v", steps, 2*seeds, answers)
+	for _, answer := range answersToFlush[1:4] {
+		require.Positive(t, answers[answer], answer)
+	}
 }
 
 // replay does the steps of a trace to a store. The model's epochs are small numbers: real has those of the store.
@@ -99,12 +107,17 @@ type replay struct {
 	life     [3]int
 	failOver func()
 	done     []string
+	answers  map[string]int // to flushes
 }
+
+// answersToFlush are those of the model, by its numbers.
+var answersToFlush = []string{1: "applied", 2: "repeated", 3: "fenced", 4: "rolled back"}
 
 // newReplay is a store in which run 1 owns the range in epoch 2, as in the model.
 func newReplay(t *testing.T, seed int, b backend) *replay {
 	r := &replay{
-		t: t, ctx: t.Context(), seed: seed, backend: b, rangeID: uuid.New(), real: map[int]uint64{}, runs: map[int]store.Node{0: {}},
+		t: t, ctx: t.Context(), seed: seed, backend: b, rangeID: uuid.New(),
+		real: map[int]uint64{}, runs: map[int]store.Node{0: {}}, answers: map[string]int{},
 	}
 	for run, name := range []string{"a", "b", "c", "a", "b", "c"} {
 		node := store.Node{Run: uuid.New(), Name: name, Address: name + ":1"}
@@ -174,9 +187,10 @@ func (r *replay) flush(epoch, n, changes int, refill bool, answer int) {
 	if refill {
 		batch.Holds = &lanes.Holds{}
 	}
+	r.answers[answersToFlush[answer]]++
 	err := r.backend.Flush(r.ctx, batch)
 	if expected := []error{1: nil, 2: nil, 3: store.ErrFenced, 4: store.ErrRolledBack}[answer]; !errors.Is(err, expected) {
-		r.fail("the answer to the flush is "+[]string{1: "applied", 2: "repeated", 3: "fenced", 4: "rolled back"}[answer], err)
+		r.fail("the answer to the flush is "+answersToFlush[answer], err)
 	}
 }
 

@@ -122,14 +122,29 @@ type Step struct {
 	Line    string
 }
 
-// Trace returns the steps of one random run of ownership.pml with leases, in which more happens than a search has room
-// for. What happens at most, and in which order, follows from the seed.
-func Trace(t testing.TB, seed int, defines ...string) (steps []Step) {
+// WithLeases are the defines of a trace in which nodes claim what their leases let them claim.
+func WithLeases(seed int) []string {
+	return []string{
+		"LEASES=1", "CLAIMS=6", "SLOWED=1", "FAILURES=1",
+		budget(seed, "FAILOVERS", 1), budget(seed, "CRASHES", 4), budget(seed, "DRAINS", 2),
+	}
+}
+
+// WithoutLeases are those of a trace in which every node does at any time what it may ever do: most flushes are
+// fenced.
+func WithoutLeases(seed int) []string {
+	return []string{"LEASES=0", "CLAIMS=6", "REFUSALS=1", budget(seed, "CRASHES", 4)}
+}
+
+// budget is how often something happens at most.
+func budget(seed int, name string, most int) string { return fmt.Sprint(name, "=", seed%(most+1)) }
+
+// Trace returns the steps of one random run of ownership.pml, in which more happens than a search has room for. In
+// which order follows from the seed.
+func Trace(t testing.TB, seed int, defines []string) (steps []Step) {
 	t.Helper()
 	dir, _ := write(t, "ownership.pml")
-	budget := func(name string, most int) string { return fmt.Sprint(name, "=", seed%(most+1)) }
-	defines = append(defines, "TRACE", "LEASES=1", "CLAIMS=6", "SLOWED=1", "FAILURES=1",
-		budget("FAILOVERS", 1), budget("CRASHES", 4), budget("DRAINS", 2))
+	defines = append([]string{"TRACE"}, defines...)
 	arguments := append(defined(defines), "-T", "-n"+strconv.Itoa(seed), "-u12000", "model.pml")
 	command := exec.Command(support.Program(t, "spin"), arguments...)
 	command.Dir = dir
