@@ -203,8 +203,9 @@ type Kept int
 const (
 	// AnySectors are those that it happened to write.
 	AnySectors Kept = iota
-	// FirstBytes are those that were written first, up to any. So it is with appended files on ext4 with
-	// data=ordered, its default: the size of a file is not on the disk before its content.
+	// FirstBytes are those that were written first, up to any; and of creates, renames and removals the first. So it
+	// is with appended files on ext4 with data=ordered, its default: the size of a file is not on the disk before its
+	// content, and its journal has the entries of folders in their order.
 	FirstBytes
 )
 
@@ -214,7 +215,6 @@ var byteWays = []way{
 	{name: "nothing of it is there", choose: none, whole: true},
 	{name: "all of it is there", choose: all, whole: true},
 	{name: "the first of it are there", choose: first, whole: true},
-	{name: "the first bytes of it are there", choose: some, bytes: true},
 	{name: "the first bytes of it are there", choose: first, bytes: true},
 }
 

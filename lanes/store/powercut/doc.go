@@ -14,5 +14,6 @@
 //     fsync of a folder makes those in it durable, an fsync of a file its content alone;
 //   - a file that is mapped for writing, such as the index of a WAL, has any content.
 //
-// That is AnySectors, the least that a disk may do. With FirstBytes a file ends within what was written to it last.
+// That is AnySectors, the least that a disk may do. With FirstBytes a file ends within what was written to it last, and
+// what happened to folders happened in order.
 package powercut
