@@ -2,7 +2,7 @@
 -- that is the only one gives nothing else, and the range has no owner then. A node also gives the epoch and the run
 -- of the owner that it expects, and its own run, name and address. Where the epoch is ahead of its clock, it adds up
 -- to 4095 more, by its run: a fail-over can roll back the claim of a node that lives on, and the next claim begins at
--- the same stored epoch.
+-- the same stored epoch. Two runs add the same once in 4,096 times.
 --   {'claimed', epoch, running sessions} | {'taken', epoch, owner, its name, its address}
 --   {'not allowed', command} | {'layout', record, layout} | {'corrupt', record, reason}
 local now, expected_epoch, expected_owner, run, name, address = unpack(ARGV)

@@ -37,7 +37,7 @@ const (
 // half of it is done. Afterwards each request that was answered is done once, each session is right, each event has
 // come once and in order, every controller is linked and shows its lane, nothing waits, and the next request is
 // answered at the first attempt.
-func TestAfterAStormEverythingIsAsIfItHadCalmlyCome(t *testing.T) {
+func TestAfterAStormEverythingIsAsIfItHadComeCalmly(t *testing.T) {
 	receiver, webhook := support.NewReceiver(t), newHangingWebhook()
 	receiver.Respond(webhook.respond)
 	t.Cleanup(webhook.open)
