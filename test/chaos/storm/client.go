@@ -4,6 +4,7 @@
 package storm
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -51,7 +52,7 @@ func (c client) ask(method, path, body string) (answer support.Answer, err error
 		answer, err = c.Do(method, path, body, "Idempotency-Key", key)
 		switch {
 		case time.Now().After(end):
-			return answer, fmt.Errorf("it was not answered: %d %s %w", answer.Status, answer.Body, err)
+			return answer, errors.Join(err, fmt.Errorf("it was not answered: %d %s", answer.Status, answer.Body))
 		case err != nil:
 			c.done.abandoned.Add(1)
 		case answer.Status == http.StatusTooManyRequests, answer.Status >= http.StatusInternalServerError:

@@ -1,6 +1,7 @@
 package storm
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -84,7 +85,7 @@ func TestAfterAStormEverythingIsAsIfItHadComeCalmly(t *testing.T) {
 			more := int64(1 - 2*(change%2)) // a minute more, and then one less
 			answer, err := one.ask("POST", fmt.Sprintf("/sessions/%s/modify?time=%d", sessions[lane], more), "")
 			if err != nil || answer.Status != http.StatusNoContent {
-				return fmt.Errorf("a change: %d %s %w", answer.Status, answer.Body, err)
+				return errors.Join(err, fmt.Errorf("a change: %d %s", answer.Status, answer.Body))
 			}
 			minutes[lane].Add(more)
 		}
@@ -130,14 +131,14 @@ func (c client) sellAndStop(lane int) (sessions []string, err error) {
 	for range changes {
 		answer, err := c.ask("POST", "/sessions", support.Order(lane, 30))
 		if err != nil || answer.Status != http.StatusCreated {
-			return nil, fmt.Errorf("a sale: %d %s %w", answer.Status, answer.Body, err)
+			return nil, errors.Join(err, fmt.Errorf("a sale: %d %s", answer.Status, answer.Body))
 		}
 		_, rest, _ := strings.Cut(answer.Body, `"session_id":"`)
 		session, _, _ := strings.Cut(rest, `"`)
 		for _, command := range []string{"/modify?time=1", "/stop"} {
 			answer, err := c.ask("POST", "/sessions/"+session+command, "")
 			if err != nil || answer.Status != http.StatusNoContent {
-				return nil, fmt.Errorf("%s: %d %s %w", command, answer.Status, answer.Body, err)
+				return nil, errors.Join(err, fmt.Errorf("%s: %d %s", command, answer.Status, answer.Body))
 			}
 		}
 		sessions = append(sessions, session)
