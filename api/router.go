@@ -7,8 +7,10 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
+	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/go-chi/chi/v5"
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
@@ -107,12 +109,15 @@ func New(s Settings) http.Handler {
 		}.Endpoints()...)
 	}
 
-	document2 := a.Document(reference2, version2)
-	reference.AddWebhooks(document2)
+	document2 := sync.OnceValue(func() *openapi3.T {
+		document := a.Document(reference2, version2)
+		reference.AddWebhooks(document)
+		return document
+	})
 	documents := []reference.Document{
 		{Name: "Version 2", Path: openapi2Path, Text: document2},
-		{Name: "Products API", Path: productsPath, Text: reference.ProductsAPI()},
-		{Name: "Version 1 (deprecated)", Path: openapi1Path, Text: a.Document(reference1, version1)},
+		{Name: "Products API", Path: productsPath, Text: reference.ProductsAPI},
+		{Name: "Version 1 (deprecated)", Path: openapi1Path, Text: func() *openapi3.T { return a.Document(reference1, version1) }},
 	}
 	for _, d := range documents {
 		r.Get(d.Path, endpoint.DocumentHandler(d.Text))

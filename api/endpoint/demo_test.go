@@ -277,7 +277,7 @@ func newDemo() (*demo, http.Handler) {
 		})
 	}
 	r := api.Router()
-	r.Get(prefix+"/openapi.json", DocumentHandler(d.document()))
+	r.Get(prefix+"/openapi.json", DocumentHandler(d.document))
 	api.Mount(r, prefix, d.endpoints(), guard)
 	r.Route("/raw", func(r chi.Router) {
 		r.Get("/half", func(w http.ResponseWriter, _ *http.Request) {

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/getkin/kin-openapi/openapi3"
 )
@@ -60,10 +61,11 @@ func (a *API) Document(reference Reference, endpoints []Endpoint) *openapi3.T {
 	return d.T
 }
 
-// DocumentHandler serves a document as JSON.
-func DocumentHandler(doc *openapi3.T) http.HandlerFunc {
-	body := encode(doc)
-	return func(w http.ResponseWriter, r *http.Request) { write(w, http.StatusOK, body) }
+// DocumentHandler serves a document as JSON. doc is called once, with the first request: to make a document and to
+// encode it takes most of what a start of the gateway takes.
+func DocumentHandler(doc func() *openapi3.T) http.HandlerFunc {
+	body := sync.OnceValue(func() []byte { return encode(doc()) })
+	return func(w http.ResponseWriter, _ *http.Request) { write(w, http.StatusOK, body()) }
 }
 
 // document is one under construction.

@@ -13,8 +13,8 @@ import (
 // Document30Handler serves a document of OpenAPI 3.1 in OpenAPI 3.0.3, for tools that read nothing newer: it
 // has the same paths and schemas. Version 3.0 has no webhooks: they are an extension of that document, which
 // some tools show and generators ignore. note is added to its description. It is made with the first request.
-func Document30Handler(doc *openapi3.T, note string) http.HandlerFunc {
-	body := sync.OnceValue(func() []byte { return encode(document30(doc, note)) })
+func Document30Handler(doc func() *openapi3.T, note string) http.HandlerFunc {
+	body := sync.OnceValue(func() []byte { return encode(document30(doc(), note)) })
 	return func(w http.ResponseWriter, _ *http.Request) { write(w, http.StatusOK, body()) }
 }
 

@@ -24,9 +24,9 @@ import (
 
 // Document is an OpenAPI document and where it is served.
 type Document struct {
-	Name string      `json:"name"`
-	Path string      `json:"url"`
-	Text *openapi3.T `json:"-"`
+	Name string             `json:"name"`
+	Path string             `json:"url"`
+	Text func() *openapi3.T `json:"-"`
 }
 
 var (
