@@ -35,8 +35,9 @@ type Store interface {
 	End(ctx context.Context, run uuid.UUID) error
 	// Owners reads who owns the ranges, in their order.
 	Owners(ctx context.Context, ranges []uuid.UUID) ([]store.Ownership, error)
-	// Claim claims each range whose epoch and owner are the expected ones.
-	Claim(ctx context.Context, by store.Node, now time.Time, expected []store.Ownership) []store.Claimed
+	// Claim claims each range whose epoch and owner are the expected ones, on the server that has answered the
+	// newest renewal: otherwise store.ErrAnotherServer.
+	Claim(ctx context.Context, by store.Claimant, expected []store.Ownership) []store.Claimed
 	// SetOwner names the owner of a range, or nobody, while it has this epoch and this owner.
 	SetOwner(ctx context.Context, from store.Ownership, to store.Node) (current store.Ownership, changed bool, err error)
 	// Announce tells the other nodes, and Watch returns what is announced until ctx ends. Announcements may
@@ -335,7 +336,7 @@ func (k *Keeper) step(ctx context.Context) {
 	}
 	k.setOwners(ctx, p.name, k.Self)
 	k.setOwners(ctx, p.disown, store.Node{})
-	k.claim(ctx, p.claim)
+	k.claim(ctx, v.server, p.claim)
 	for _, id := range p.release {
 		k.release(ctx, id)
 	}
@@ -396,7 +397,7 @@ func (k *Keeper) view() (v view, ready bool) {
 	defer k.mu.Unlock()
 	now := time.Now()
 	v = view{
-		self: k.Self.Run, ttl: k.TTL, leases: k.lease.all,
+		self: k.Self.Run, ttl: k.TTL, leases: k.lease.all, server: k.lease.server,
 		mayClaim: k.lease.mayClaim(now, k.TTL), mayTakeOver: k.lease.mayTakeOver(now, k.TTL),
 		settled: now.Sub(k.lease.nodesSameAt) >= settleTTLs*k.TTL && k.lease.heldFor(now, k.TTL) >= settleTTLs*k.TTL,
 	}
@@ -448,9 +449,9 @@ func (k *Keeper) busyRanges() map[uuid.UUID]bool {
 	return busy
 }
 
-// claim claims the ranges together, and starts those that it has got, the ones with most running sessions
-// first.
-func (k *Keeper) claim(ctx context.Context, claims []claim) {
+// claim claims the ranges together on that server, and starts those that it has got, the ones with most running
+// sessions first.
+func (k *Keeper) claim(ctx context.Context, server string, claims []claim) {
 	if len(claims) == 0 {
 		return
 	}
@@ -463,12 +464,15 @@ func (k *Keeper) claim(ctx context.Context, claims []claim) {
 	defer cancel()
 	var claimed []store.Claimed
 	var announced []store.Ownership
-	outcomes := k.Store.Claim(limited, k.Self, time.Now(), expected)
+	outcomes := k.Store.Claim(limited, store.Claimant{Node: k.Self, Now: time.Now(), Server: server}, expected)
 	slices.SortStableFunc(outcomes, func(a, b store.Claimed) int { return b.Running - a.Running })
 	k.mu.Lock()
 	for _, o := range outcomes {
 		e := k.ranges[o.Range]
 		switch {
+		case errors.Is(o.Err, store.ErrAnotherServer): // the next renewal finds it too, and what follows from it
+			k.Log.Warn().Err(o.Err).Msg("a range is not claimed")
+			signal(k.renewNow)
 		case o.Err != nil: // the next sweep says what came of it
 			k.sweptAt = time.Time{}
 			e.retryAt = time.Now().Add(k.TTL)

@@ -118,7 +118,7 @@ func (g *gate) Owners(ctx context.Context, ranges []uuid.UUID) ([]store.Ownershi
 	return g.Nodes.Owners(ctx, ranges)
 }
 
-func (g *gate) Claim(ctx context.Context, by store.Node, now time.Time, expected []store.Ownership) []store.Claimed {
+func (g *gate) Claim(ctx context.Context, by store.Claimant, expected []store.Ownership) []store.Claimed {
 	if err := g.err(); err != nil {
 		outcomes := make([]store.Claimed, len(expected))
 		for i, e := range expected {
@@ -126,7 +126,16 @@ func (g *gate) Claim(ctx context.Context, by store.Node, now time.Time, expected
 		}
 		return outcomes
 	}
-	return g.Nodes.Claim(ctx, by, now, expected)
+	g.mu.Lock()
+	server := g.server
+	g.mu.Unlock()
+	if server != "" && by.Server != server {
+		return []store.Claimed{{Ownership: expected[0], Err: store.ErrAnotherServer}}
+	}
+	if server != "" {
+		by.Server = "" // that of Redis, which answers for it
+	}
+	return g.Nodes.Claim(ctx, by, expected)
 }
 
 func (g *gate) SetOwner(ctx context.Context, from store.Ownership, to store.Node) (store.Ownership, bool, error) {

@@ -52,10 +52,11 @@ func (l *lease) isLive(run uuid.UUID) bool {
 }
 
 // renewed takes over what the store has answered to a renewal that was sent at that time. After a fail-over
-// the new server may lack the last renewals of nodes that live: they get a TTL to renew, as after a gap.
+// the new server may lack the last renewals of nodes that live: they get a TTL to renew, as after a gap, also by a
+// node that has started since.
 func (l *lease) renewed(sent time.Time, asked store.Lease, answer store.Leases) {
 	if l.since.IsZero() || !answer.Continued || answer.Server != l.server {
-		l.lost = l.lost || !l.askedAt.IsZero()
+		l.lost = l.lost || !l.askedAt.IsZero() || answer.ServerIsNew
 		l.since = sent
 	}
 	l.all, l.askedAt, l.held, l.server = answer.Live, sent, true, answer.Server

@@ -14,7 +14,7 @@ import (
 )
 
 // What a node decides in random traces of the model (test/ownership) is what decide says, and what the model knows of
-// its lease is what lease.go knows. Nodes begin as the code has them: with the gaps that ownership.md names.
+// its lease is what lease.go knows.
 func TestANodeDecidesWhatTheModelSays(t *testing.T) {
 	seeds := 60
 	if os.Getenv("ROUNDS") != "" { // make soak
@@ -23,7 +23,7 @@ func TestANodeDecidesWhatTheModelSays(t *testing.T) {
 	decisions := map[int]int{}
 	for seed := 1; seed <= seeds; seed++ {
 		m := newModelNodes(t, seed)
-		for _, step := range ownership.Trace(t, seed, append(ownership.WithLeases(seed), "UNNOTICED", "FRESH")) {
+		for _, step := range ownership.Trace(t, seed, ownership.WithLeases(seed)) {
 			m.do(step, decisions)
 		}
 	}
@@ -77,7 +77,7 @@ func (m *modelNodes) do(s ownership.Step, decisions map[int]int) {
 	switch s.Kind {
 	case "renew": // node = server, leases, draining, continued, gap
 		node, self := n[0], m.run(n[0])
-		answer := store.Leases{Continued: n[4] == 1, Server: fmt.Sprint(n[1])}
+		answer := store.Leases{Continued: n[4] == 1, Server: fmt.Sprint(n[1]), ServerIsNew: n[1] > 0}
 		for run := 1; run <= 6; run++ {
 			if n[2]&(1<<(run-1)) != 0 {
 				answer.Live = append(answer.Live, m.lease(run, n[3]&(1<<(run-1)) != 0))

@@ -27,6 +27,7 @@ type view struct {
 	self   uuid.UUID
 	ttl    time.Duration
 	leases []store.Lease // of live nodes, this one's included
+	server string        // that has said so: it alone may carry out what is decided
 	// mayClaim: this node holds its lease, and has seen the others. Where it lost the lease before, mayTakeOver too.
 	mayClaim bool
 	// mayTakeOver: it has renewed its lease for a full TTL without a gap. After an outage of the store this

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -39,7 +40,23 @@ type Leases struct {
 	// Server names the server that has the leases. Another one than before may have lost what nodes that live
 	// have renewed.
 	Server string
+	// ServerIsNew is true for a TTL since that server has had them in place of another one: nodes that live may
+	// not have renewed theirs, nor saved what it lacks.
+	ServerIsNew bool
 }
+
+// Claimant is a node that claims ranges.
+type Claimant struct {
+	Node
+	Now time.Time // by its clock
+	// Server has answered the node's newest renewal. Another one refuses the claim with ErrAnotherServer. Empty:
+	// any server may carry it out.
+	Server string
+}
+
+// ErrAnotherServer means that another server has answered the node's newest renewal than was asked to claim a range:
+// what the node knows of leases and owners is of before a fail-over. Nothing was claimed.
+var ErrAnotherServer = errors.New("another server has the leases than at this node's newest renewal")
 
 // Claimed is the outcome of a claim for a node. Where the range was taken, Ownership says by whom, or that it
 // had another epoch.

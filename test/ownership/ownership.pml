@@ -137,7 +137,7 @@ hidden byte answer;
 #define NONE 0
 #define A_FLUSH 1
 #define A_CLAIM 2
-byte late, lateRange, lateRun, lateEpoch, lateN, lateData, lateOwner;
+byte late, lateRange, lateRun, lateEpoch, lateN, lateData, lateOwner, lateSeen;
 bool lateRefill;
 
 /* The hardware of a range. */
@@ -292,11 +292,25 @@ inline giveEpoch(q) {
 	fi
 }
 
-/* claim.lua. given is the new epoch, or 0 where the range is not as expected. */
-inline claim(q, byRun, ifEpoch, ifOwner) {
+#if LEASES
+#define SEEN seen[i]
+#else
+#define SEEN server
+#endif
+#ifdef UNNOTICED
+#define SEES(of) true
+#else
+#define SEES(of) ((of) == server)
+#endif
+
+/* claim.lua. given is the new epoch, or 0: the range is not as expected, or another server has answered the newest renewal. */
+inline claim(q, byRun, ifEpoch, ifOwner, ifServer) {
 	if
+#ifndef UNNOTICED
+	:: (ifServer) != server -> given = 0
+#endif
 #ifndef CLAIMS_UNSEEN
-	:: !(storedEpoch[q] == (ifEpoch) && storedOwner[q] == (ifOwner)) -> given = 0
+	:: !(storedEpoch[q] == (ifEpoch) && storedOwner[q] == (ifOwner)) && SEES(ifServer) -> given = 0
 #endif
 	:: else ->
 #if LEASES
@@ -382,20 +396,7 @@ inline begin(what) {
 #define NAMES (phase[X] == RUNS && storedEpoch[r] == epoch[X] && storedOwner[r] != RUN(i))
 #define IDLE_HERE (up[i] && phase[X] == ELSEWHERE && KNOWN_EPOCH)
 #if LEASES
-/*
- * Two gaps that a fail-over leaves (docs/ownership.md): with UNNOTICED a node claims before its next renewal tells it of
- * the other server, with FRESH a node that has started since claims what nobody seems to own without waiting for a TTL.
- */
-#ifndef UNNOTICED
-#define HELD (held[i] && seen[i] == server)
-#else
-#define HELD held[i]
-#endif
-#ifndef FRESH
-#define MAY_CLAIM (HELD && waited[i])
-#else
-#define MAY_CLAIM (HELD && (!gap[i] || waited[i]))
-#endif
+#define MAY_CLAIM (held[i] && (!gap[i] || waited[i]))
 #define TAKES (MAY_CLAIM && !drains[i] && !failed[X])
 #ifdef TAKES_OVER_EARLY
 #define TAKES_OVER (TAKES && waited[i])
@@ -504,7 +505,7 @@ end:
 		knows();
 		printf("@ decides %d %d = %d record %d %d %d here %d %d lease %d %d %d %d %d\n", i, r, decided, given, lost, dead[X],
 			(phase[X] == RUNS -> epoch[X] : 0), phase[X] != RUNS && phase[X] != ELSEWHERE, drains[i], failed[X], others[i],
-			MAY_CLAIM, HELD && waited[i]);
+			MAY_CLAIM, held[i] && waited[i]);
 		decided = 0; given = 0; lost = 0
 	}
 #endif
@@ -538,25 +539,26 @@ end:
 	/* It claims the range. */
 	:: atomic { CLAIMS_IT ->
 		printf("@ claim %d %d if %d %d", i, r, KNOWN_EPOCH, KNOWN_OWNER);
-		claim(r, RUN(i), KNOWN_EPOCH, KNOWN_OWNER);
-		printf(" = %d %d %d\n", given, storedEpoch[r], storedOwner[r]);
+		claim(r, RUN(i), KNOWN_EPOCH, KNOWN_OWNER, SEEN);
+		printf(" = %d %d %d from %d\n", given, storedEpoch[r], storedOwner[r], SEEN);
 		if
 		:: given -> phase[X] = STARTS; epoch[X] = given; given = 0; unlearn()
-		:: else -> learn()
+		:: !given && SEES(SEEN) -> learn()
+		:: else
 		fi
 	}
 #if NETWORK
 	/* The same, and there is no answer. */
 	:: atomic { CLAIMS_IT ->
 		printf("@ claim_lost %d %d if %d %d", i, r, KNOWN_EPOCH, KNOWN_OWNER);
-		claim(r, RUN(i), KNOWN_EPOCH, KNOWN_OWNER);
-		printf(" = %d %d %d\n", given, storedEpoch[r], storedOwner[r]);
+		claim(r, RUN(i), KNOWN_EPOCH, KNOWN_OWNER, SEEN);
+		printf(" = %d %d %d from %d\n", given, storedEpoch[r], storedOwner[r], SEEN);
 		given = 0
 	}
 	/* The same, and it is late. */
 	:: atomic { CLAIMS_IT && late == NONE ->
 		printf("@ claim_late %d %d if %d %d\n", i, r, KNOWN_EPOCH, KNOWN_OWNER);
-		late = A_CLAIM; lateRange = r; lateRun = RUN(i); lateEpoch = KNOWN_EPOCH; lateOwner = KNOWN_OWNER
+		late = A_CLAIM; lateRange = r; lateRun = RUN(i); lateEpoch = KNOWN_EPOCH; lateOwner = KNOWN_OWNER; lateSeen = SEEN
 	}
 #endif
 	/* It loads the range that it has claimed. */
@@ -709,6 +711,9 @@ inline renew() {
 	continued = (leases & BIT(RUN(i))) != 0;
 	if
 	:: renewed[i] && (!held[i] || !continued || OTHER_SERVER) -> gap[i] = true; waited[i] = false
+#ifndef FRESH
+	:: !renewed[i] && server -> gap[i] = true       /* the server has had the leases for less than a TTL, for all that it says */
+#endif
 	:: else
 	fi;
 	leases = leases | BIT(RUN(i));
@@ -787,7 +792,7 @@ end:
 	:: atomic { (!up[i] || slow[i]) && leases & BIT(RUN(i)) -> endLease(RUN(i)) }
 	:: atomic { life[i] && leases & BIT(i + 1) -> endLease(i + 1) }
 	/* A TTL has gone by without a gap. */
-	:: atomic { up[i] && HELD && !waited[i] && seen[i] == server && ALL_RENEWED ->
+	:: atomic { up[i] && held[i] && !waited[i] && seen[i] == server && ALL_RENEWED ->
 		printf("@ ttl %d\n", i);
 		waited[i] = true
 	}
@@ -811,7 +816,7 @@ end:
 /* ------------------------------------------------------------------------------------------ what befalls the server */
 
 inline noLate() {
-	late = NONE; lateRange = 0; lateRun = 0; lateEpoch = 0; lateN = 0; lateData = 0; lateRefill = false; lateOwner = 0;
+	late = NONE; lateRange = 0; lateRun = 0; lateEpoch = 0; lateN = 0; lateData = 0; lateRefill = false; lateOwner = 0; lateSeen = 0;
 	lateDenied = false
 }
 
@@ -832,8 +837,8 @@ end:
 	}
 	:: atomic { late == A_CLAIM && claims[lateRange] < CLAIMS ->
 		printf("@ late_claim %d %d if %d %d", lateRange, lateRun, lateEpoch, lateOwner);
-		claim(lateRange, lateRun, lateEpoch, lateOwner);
-		printf(" = %d %d %d\n", given, storedEpoch[lateRange], storedOwner[lateRange]);
+		claim(lateRange, lateRun, lateEpoch, lateOwner, lateSeen);
+		printf(" = %d %d %d from %d\n", given, storedEpoch[lateRange], storedOwner[lateRange], lateSeen);
 		given = 0;
 		noLate()
 	}
@@ -858,12 +863,6 @@ end:
 	:: atomic { replica ->
 		printf("@ failover\n");
 		failovers++; server++; replica = false;
-#if NETWORK && !defined(UNNOTICED)
-		if                                              /* a claim under way goes down with the server that it was meant for */
-		:: late == A_CLAIM -> noLate()
-		:: else
-		fi;
-#endif
 		leases = replicaLeases; draining = replicaDraining;
 		replicaLeases = 0; replicaDraining = 0;
 		do

@@ -107,7 +107,10 @@ type replay struct {
 	life     [3]int
 	failOver func()
 	done     []string
-	answers  map[string]int // to flushes
+	// server is the one that has answered a renewal since the newest of so many fail-overs.
+	server    string
+	failOvers int
+	answers   map[string]int // to flushes
 }
 
 // answersToFlush are those of the model, by its numbers.
@@ -123,7 +126,7 @@ func newReplay(t *testing.T, seed int, b backend) *replay {
 		node := store.Node{Run: uuid.New(), Name: name, Address: name + ":1"}
 		r.runs[run+1] = node
 	}
-	r.claim(1, store.Ownership{Range: r.rangeID}, 2)
+	r.claim(1, store.Ownership{Range: r.rangeID}, 2, 0)
 	_, err := b.nodes.Renew(r.ctx, store.Lease{Node: r.runs[1], Digest: "d"}, time.Hour)
 	require.NoError(t, err)
 	return r
@@ -142,9 +145,17 @@ const span = 5000
 var opening = time.Date(2026, 5, 1, 9, 0, 0, 0, time.UTC)
 
 // claim claims the range for a run. The model gives the epoch, or 0 for taken.
-func (r *replay) claim(run int, expected store.Ownership, epoch int) {
-	now := opening.Add(time.Duration(epoch*span) * time.Millisecond)
-	claimed := r.backend.nodes.Claim(r.ctx, r.runs[run], now, []store.Ownership{expected})[0]
+func (r *replay) claim(run int, expected store.Ownership, epoch, seen int) {
+	by := store.Claimant{Node: r.runs[run], Now: opening.Add(time.Duration(epoch*span) * time.Millisecond), Server: r.server}
+	if seen != r.failOvers {
+		by.Server = "a server of before"
+	}
+	claimed := r.backend.nodes.Claim(r.ctx, by, []store.Ownership{expected})[0]
+	if seen != r.failOvers {
+		require.ErrorIs(r.t, claimed.Err, store.ErrAnotherServer)
+		require.Zero(r.t, epoch)
+		return
+	}
 	require.NoError(r.t, claimed.Err)
 	if claimed.Taken != (epoch == 0) {
 		r.fail(fmt.Sprint("the new epoch, 0 for taken, is ", epoch), claimed)
@@ -155,7 +166,7 @@ func (r *replay) claim(run int, expected store.Ownership, epoch int) {
 	for _, given := range r.real {
 		require.NotEqual(r.t, given, claimed.Epoch, "an epoch is given twice")
 	}
-	from := uint64(now.UnixMilli())
+	from := uint64(by.Now.UnixMilli())
 	if claimed.Epoch < from || claimed.Epoch >= from+span {
 		r.fail(fmt.Sprint("the new epoch begins at ", from), claimed)
 	}
@@ -235,11 +246,11 @@ func (r *replay) do(s Step) {
 	case "fail", "released":
 		r.setOwner(r.owner(n[2], n[3]), 0, n[4] == 1)
 		r.has(n[5], n[6], -1)
-	case "claim", "claim_lost": // node, range, if epoch, owner = given, epoch, owner
-		r.claim(r.run(n[0]), r.owner(n[2], n[3]), n[4])
+	case "claim", "claim_lost": // node, range, if epoch, owner = given, epoch, owner, server that was seen
+		r.claim(r.run(n[0]), r.owner(n[2], n[3]), n[4], n[7])
 		r.has(n[5], n[6], -1)
-	case "late_claim": // range, run, if epoch, owner = given, epoch, owner
-		r.claim(n[1], r.owner(n[2], n[3]), n[4])
+	case "late_claim": // range, run, if epoch, owner = given, epoch, owner, server that was seen
+		r.claim(n[1], r.owner(n[2], n[3]), n[4], n[7])
 		r.has(n[5], n[6], -1)
 	case "load": // node, range = data
 		r.has(-1, -1, n[2])
@@ -264,6 +275,7 @@ func (r *replay) do(s Step) {
 		r.failOver = r.backend.keep()
 	case "failover":
 		r.failOver()
+		r.failOvers, r.server = r.failOvers+1, ""
 	}
 }
 
@@ -274,6 +286,7 @@ func (r *replay) renew(node, leases, draining int, continued bool) {
 		Node: r.runs[self], Digest: "d", Draining: draining&(1<<(self-1)) != 0,
 	}, time.Hour)
 	require.NoError(r.t, err)
+	r.server = answer.Server
 	live, drain := 0, 0
 	for _, l := range answer.Live {
 		for run, node := range r.runs {

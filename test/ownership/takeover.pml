@@ -93,7 +93,7 @@ inline raise(i) {
 
 proctype Node(byte i) {
 	do
-	:: atomic { !up[i] -> up[i] = true }
+	:: atomic { !up[i] -> up[i] = true; gap[i] = server }      /* after a fail-over it too waits for a TTL */
 	:: atomic { up[i] ->
 		if                                              /* It renews its lease. */
 		:: lost < LOST -> lost++; renewals[i] = 0; gap[i] = true

@@ -211,11 +211,11 @@ func (n nodeAccess) Owners(ctx context.Context, ranges []uuid.UUID) ([]store.Own
 }
 
 // Claim implements nodes.Store. Each range's claim has a fate of its own.
-func (n nodeAccess) Claim(ctx context.Context, by store.Node, now time.Time, expected []store.Ownership) []store.Claimed {
+func (n nodeAccess) Claim(ctx context.Context, by store.Claimant, expected []store.Ownership) []store.Claimed {
 	outcomes := make([]store.Claimed, len(expected))
 	for i, e := range expected {
 		claimed, err := callStore(ctx, n.access, n.world.writeFault(), func(ctx context.Context) (store.Claimed, error) {
-			claimed := n.nodes.Claim(ctx, by, now, []store.Ownership{e})[0]
+			claimed := n.nodes.Claim(ctx, by, []store.Ownership{e})[0]
 			n.world.trace("%s claims range %.8s from (%d, %s): taken %v, epoch %d", n.machine.name, e.Range, e.Epoch, e.Owner.Name, claimed.Taken, claimed.Epoch)
 			return claimed, claimed.Err
 		})

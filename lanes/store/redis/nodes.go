@@ -16,8 +16,8 @@ import (
 	"rangegate/lanes/store"
 )
 
-// leasesKey is a hash of the nodes that are alive (lease.lua).
-const leasesKey = "rangegate:{nodes}"
+// leasesKey is a hash of the nodes that are alive, serverKey one that says which server has it since when (lease.lua).
+const leasesKey, serverKey = "rangegate:{nodes}", "rangegate:{nodes}:server"
 
 const (
 	nodesConnections = 4
@@ -57,7 +57,7 @@ func (n *Nodes) Renew(ctx context.Context, lease store.Lease, ttl time.Duration)
 	if err != nil {
 		return store.Leases{}, err
 	}
-	leases := store.Leases{Continued: r.text(1) == "continued", Server: r.text(3)}
+	leases := store.Leases{Continued: r.text(1) == "continued", Server: r.text(3), ServerIsNew: r.text(4) == "new"}
 	leases.Live, err = n.parseLeases(r.list(2))
 	return leases, err
 }
@@ -104,7 +104,7 @@ func (n *Nodes) lease(ctx context.Context, l store.Lease, ttl time.Duration, sin
 		return nil, err
 	}
 	r, err := call(ctx, n.store, func(ctx context.Context) (reply, error) {
-		return leaseScript.Run(ctx, n.client, []string{leasesKey}, l.Run.String(), ttl.Milliseconds(), l.Digest, since, record).Slice()
+		return leaseScript.Run(ctx, n.client, []string{leasesKey, serverKey}, l.Run.String(), ttl.Milliseconds(), l.Digest, since, record).Slice()
 	})
 	n.reload(ctx, err)
 	if err != nil {
@@ -202,31 +202,39 @@ func (s *Store) ownership(rangeID uuid.UUID, fields reply) (o store.Ownership, e
 
 // Claim claims ranges for a node, each if its epoch and its owner are the expected ones. The claims share
 // pipelines with flushes, and wait for as many replicas. One whose outcome is unknown has an error, and may
-// have taken effect.
-func (n *Nodes) Claim(ctx context.Context, by store.Node, now time.Time, expected []store.Ownership) []store.Claimed {
+// have taken effect. In a cluster the leases and a range may be on different servers: by.Server counts for
+// nothing there.
+func (n *Nodes) Claim(ctx context.Context, by store.Claimant, expected []store.Ownership) []store.Claimed {
+	if _, isCluster := n.client.(*goredis.ClusterClient); isCluster {
+		by.Server = ""
+	}
 	outcomes := make([]store.Claimed, len(expected))
 	var claiming sync.WaitGroup
 	for i, e := range expected {
-		claiming.Go(func() { outcomes[i] = n.claim(ctx, by, now, e) })
+		claiming.Go(func() { outcomes[i] = n.claim(ctx, by, e) })
 	}
 	claiming.Wait()
 	return outcomes
 }
 
-func (n *Nodes) claim(ctx context.Context, by store.Node, now time.Time, expected store.Ownership) store.Claimed {
+func (n *Nodes) claim(ctx context.Context, by store.Claimant, expected store.Ownership) store.Claimed {
 	args := []any{
-		strconv.FormatInt(max(0, now.UnixMilli()), 10), decimal(expected.Epoch), runText(expected.Owner), runText(by), by.Name, by.Address,
+		strconv.FormatInt(max(0, by.Now.UnixMilli()), 10), decimal(expected.Epoch), runText(expected.Owner),
+		runText(by.Node), by.Name, by.Address, by.Server,
 	}
 	r, err := n.write(ctx, newWrite(claimScript, expected.Range, args, 0), expected.Range)
 	if err != nil {
 		return store.Claimed{Ownership: expected, Err: fmt.Errorf("range %s: claim: %w", expected.Range, err)}
 	}
-	if r.text(0) == "taken" {
+	switch r.text(0) {
+	case "taken":
 		current, err := n.store.ownership(expected.Range, r[1:])
 		return store.Claimed{Ownership: current, Taken: true, Err: err}
+	case "another server":
+		return store.Claimed{Ownership: expected, Err: fmt.Errorf("range %s: claim: %w", expected.Range, store.ErrAnotherServer)}
 	}
 	d := replyDecoder{store: n.store, reply: r}
-	claimed := store.Claimed{Ownership: store.Ownership{Range: expected.Range, Owner: by}}
+	claimed := store.Claimed{Ownership: store.Ownership{Range: expected.Range, Owner: by.Node}}
 	claimed.Epoch = d.number(1, keysOf(expected.Range).meta+" epoch")
 	claimed.Running = int(d.number(2, keysOf(expected.Range).lanes))
 	claimed.Err = d.err

@@ -30,7 +30,7 @@ func newNode(name string) store.Node {
 // claimFor claims a range for the node and requires that it is claimed.
 func claimFor(t *testing.T, n *redis.Nodes, by store.Node, expected store.Ownership) store.Ownership {
 	t.Helper()
-	outcome := n.Claim(t.Context(), by, opening, []store.Ownership{expected})[0]
+	outcome := n.Claim(t.Context(), store.Claimant{Node: by, Now: opening}, []store.Ownership{expected})[0]
 	require.NoError(t, outcome.Err)
 	require.False(t, outcome.Taken, "%+v", outcome)
 	return outcome.Ownership
@@ -108,7 +108,7 @@ func TestARangeIsClaimedAsItWasRead(t *testing.T) {
 	byA := claimFor(t, n, a, never)
 	require.Equal(t, uint64(opening.UnixMilli()), byA.Epoch)
 	require.Equal(t, a, byA.Owner)
-	late := n.Claim(t.Context(), b, opening, []store.Ownership{never})[0]
+	late := n.Claim(t.Context(), store.Claimant{Node: b, Now: opening}, []store.Ownership{never})[0]
 	require.NoError(t, late.Err)
 	require.True(t, late.Taken)
 	require.Equal(t, byA, late.Ownership, "it learns who was faster")
@@ -198,7 +198,7 @@ func TestAClaimCountsTheSessionsThatRun(t *testing.T) {
 		session(lanes.Running, "Jo"), session(lanes.Paused, `"phase":"running"`), session(lanes.Running, "Ann"),
 		{Lane: lanes.Lane{ID: uuid.New()}},
 	}}))
-	outcome := n.Claim(t.Context(), newNode("b"), opening, []store.Ownership{held})[0]
+	outcome := n.Claim(t.Context(), store.Claimant{Node: newNode("b"), Now: opening}, []store.Ownership{held})[0]
 	require.NoError(t, outcome.Err)
 	require.Equal(t, 2, outcome.Running)
 }
@@ -224,7 +224,9 @@ func TestAnEpochHasOneOwner(t *testing.T) {
 			}), 1, 4).Draw(rt, "at once")
 			outcomes := make(chan store.Claimed, len(tries))
 			for _, c := range tries {
-				go func() { outcomes <- n.Claim(context.Background(), c.by, opening, []store.Ownership{c.expected})[0] }()
+				go func() {
+					outcomes <- n.Claim(context.Background(), store.Claimant{Node: c.by, Now: opening}, []store.Ownership{c.expected})[0]
+				}()
 			}
 			won := 0
 			for range tries {
@@ -315,7 +317,7 @@ func TestNodesInACluster(t *testing.T) {
 		ids = append(ids, uuid.New())
 		expected = append(expected, store.Ownership{Range: ids[len(ids)-1]})
 	}
-	for _, outcome := range n.Claim(t.Context(), a, opening, expected) {
+	for _, outcome := range n.Claim(t.Context(), store.Claimant{Node: a, Now: opening}, expected) {
 		require.NoError(t, outcome.Err)
 		require.False(t, outcome.Taken)
 	}

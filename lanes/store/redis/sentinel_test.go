@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
@@ -133,6 +134,41 @@ func TestAReplicaPromotedWithOlderDataIsARollback(t *testing.T) {
 }
 
 // One Sentinel that answers is enough: others may be down or hang, and delay nothing.
+// What a node knows of leases and owners is of before a fail-over, until it has renewed its lease.
+func TestAfterAFailoverNothingIsClaimedByWhatWasKnownBefore(t *testing.T) {
+	t.Parallel()
+	w := watch(t)
+	n := nodesOf(t, open(t, w.url("&read_timeout=1s")))
+	lease, free := store.Lease{Node: newNode("a")}, []store.Ownership{{Range: uuid.New()}}
+	before, err := n.Renew(t.Context(), lease, time.Minute)
+	require.NoError(t, err)
+	require.False(t, before.ServerIsNew, "no server had the leases before it")
+	by := store.Claimant{Node: lease.Node, Now: opening, Server: before.Server}
+	inSync(t, w.master, w.replica)
+
+	w.master.Kill()
+	w.promoted(t)
+	require.Eventually(t, func() bool {
+		claimed := n.Claim(t.Context(), by, free)[0]
+		require.Error(t, claimed.Err)
+		return errors.Is(claimed.Err, store.ErrAnotherServer)
+	}, patience, tick)
+	var after store.Leases
+	require.Eventually(t, func() bool {
+		after, err = n.Renew(t.Context(), lease, time.Minute)
+		return err == nil
+	}, patience, tick)
+	require.NotEqual(t, before.Server, after.Server)
+	require.True(t, after.ServerIsNew)
+
+	by.Server = after.Server
+	require.NoError(t, n.Claim(t.Context(), by, free)[0].Err)
+	time.Sleep(2 * time.Millisecond)
+	long, err := n.Renew(t.Context(), lease, time.Millisecond)
+	require.NoError(t, err)
+	require.False(t, long.ServerIsNew, "it has had the leases for a whole TTL")
+}
+
 func TestOneSentinelThatAnswersIsEnough(t *testing.T) {
 	t.Parallel()
 	w := watch(t)

@@ -48,6 +48,7 @@ func (n Nodes) Renew(ctx context.Context, l store.Lease, ttl time.Duration) (lea
 	l.DigestSince = time.UnixMilli(l.DigestSince.UnixMilli())
 	held[l.Run] = lease{l, now.Add(ttl)}
 	leases.Live, leases.Server = n.store.server.live(), n.store.server.name
+	leases.ServerIsNew = n.store.server.servesSince.Add(ttl).After(now)
 	return leases, nil
 }
 
@@ -107,26 +108,29 @@ func (n Nodes) Owners(ctx context.Context, ranges []uuid.UUID) (owners []store.O
 }
 
 // Claim implements nodes.Store.
-func (n Nodes) Claim(ctx context.Context, by store.Node, now time.Time, expected []store.Ownership) []store.Claimed {
+func (n Nodes) Claim(ctx context.Context, by store.Claimant, expected []store.Ownership) []store.Claimed {
 	outcomes := make([]store.Claimed, len(expected))
 	for i, e := range expected {
-		outcomes[i] = n.claim(ctx, by, now, e)
+		outcomes[i] = n.claim(ctx, by, e)
 	}
 	return outcomes
 }
 
-func (n Nodes) claim(ctx context.Context, by store.Node, now time.Time, expected store.Ownership) store.Claimed {
+func (n Nodes) claim(ctx context.Context, by store.Claimant, expected store.Ownership) store.Claimed {
 	end, err := n.store.begin(ctx)
 	if err != nil {
 		return store.Claimed{Ownership: expected, Err: err}
 	}
 	defer end()
 	server := n.store.server
+	if by.Server != "" && by.Server != server.name {
+		return store.Claimed{Ownership: expected, Err: store.ErrAnotherServer}
+	}
 	current := server.ownership(expected.Range)
 	if current.Epoch != expected.Epoch || current.Owner.Run != expected.Owner.Run {
 		return store.Claimed{Ownership: current, Taken: true}
 	}
-	r := server.claim(expected.Range, by, now)
+	r := server.claim(expected.Range, by.Node, by.Now)
 	claimed := store.Claimed{Ownership: server.ownership(expected.Range)}
 	for _, lane := range r.lanes {
 		if s, err := store.Decode[lanes.Snapshot](lane); err == nil && s.Session != nil && s.Session.Phase == lanes.Running {

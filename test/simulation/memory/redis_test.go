@@ -46,7 +46,7 @@ func TestNodesFareAsOnRedis(t *testing.T) {
 				now := opening.Add(time.Duration(rapid.IntRange(-2, 2).Draw(rt, "now")) * time.Millisecond)
 				var outcomes []store.Claimed
 				for _, s := range stores {
-					outcomes = append(outcomes, s.nodes.Claim(ctx, by, now, []store.Ownership{expected})...)
+					outcomes = append(outcomes, s.nodes.Claim(ctx, store.Claimant{Node: by, Now: now}, []store.Ownership{expected})...)
 				}
 				require.Equal(rt, outcomes[0], outcomes[1])
 				records = append(records, outcomes[0].Ownership)

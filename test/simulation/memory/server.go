@@ -16,11 +16,13 @@ import (
 
 // Server has what is stored. Its methods are safe for concurrent use.
 type Server struct {
-	mu       sync.Mutex
-	name     string // of this server and of its clock
-	served   int    // how many servers there were, by fail-overs
-	data     data
-	watchers map[chan store.Ownership]bool
+	mu     sync.Mutex
+	name   string // of this server and of its clock
+	served int    // how many servers there were, by fail-overs
+	// servesSince is when this one took the place of another one; zero for one that begins empty.
+	servesSince time.Time
+	data        data
+	watchers    map[chan store.Ownership]bool
 }
 
 // data is everything that a fail-over replaces.
@@ -34,14 +36,14 @@ type data struct {
 // NewServer returns an empty one.
 func NewServer() *Server {
 	s := &Server{watchers: map[chan store.Ownership]bool{}}
-	s.serve(data{ranges: map[uuid.UUID]*rangeData{}, leases: map[uuid.UUID]lease{}, signedOut: map[[32]byte]time.Time{}})
+	s.serve(data{ranges: map[uuid.UUID]*rangeData{}, leases: map[uuid.UUID]lease{}, signedOut: map[[32]byte]time.Time{}}, time.Time{})
 	return s
 }
 
-// serve begins another server with that data.
-func (s *Server) serve(d data) {
+// serve begins another server with that data, in the place of one since that time.
+func (s *Server) serve(d data, since time.Time) {
 	s.served++
-	s.name, s.data = fmt.Sprint("server ", s.served), d
+	s.name, s.data, s.servesSince = fmt.Sprint("server ", s.served), d, since
 }
 
 // Copy returns what is stored now.
@@ -52,7 +54,7 @@ func (s *Server) Copy() (restore func()) {
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.serve(kept.clone())
+		s.serve(kept.clone(), time.Now())
 	}
 }
 
@@ -60,7 +62,7 @@ func (s *Server) Copy() (restore func()) {
 func (s *Server) Wipe() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.serve(data{ranges: map[uuid.UUID]*rangeData{}, leases: map[uuid.UUID]lease{}, signedOut: map[[32]byte]time.Time{}})
+	s.serve(data{ranges: map[uuid.UUID]*rangeData{}, leases: map[uuid.UUID]lease{}, signedOut: map[[32]byte]time.Time{}}, time.Time{})
 }
 
 func (d data) clone() data {
