@@ -124,7 +124,7 @@ func (l *laneActor) Receive(ctx actor.Context, message any) {
 		l.arm()
 	case *resumeReports:
 		if m.life == l {
-			l.queue.reportsPaused = false
+			l.queue.reportsPaused, l.queue.warningsPaused = false, false
 		}
 	case *lookedUp:
 		l.lookedUp(m)
@@ -466,7 +466,7 @@ func (l *laneActor) swap(lane lanes.Lane, other *lanes.Lane) {
 	settings := l.r.settings()
 	place, _ := settings.place(l.id)
 	lane.Accessible, lane.Purchasing = place.Accessible, settings.Layout.Purchasing
-	lane.ClearAfter, lane.ClearFirst = settings.Layout.ClearAfter, settings.Layout.ClearFirst
+	lane.Terms = settings.Layout.Terms
 	lane.Usable, lane.Reserved = l.link.line.NotUsable() == "" && lane.Fault == "", l.ticket != nil
 	fault := l.lane.Fault
 	l.lane = lane
@@ -556,6 +556,10 @@ func (l *laneActor) putBack(q *request) {
 		if q.releases() { // the range's record has no hold any more, so the lane must not either
 			time.AfterFunc(reportRetry, func() { l.r.tree.Send(l.self, &reconcile{l}) })
 		}
+		if _, warns := q.command.(lanes.Warn); warns { // it is still due
+			l.queue.warningsPaused = true
+			time.AfterFunc(reportRetry, func() { l.r.tree.Send(l.self, &resumeReports{l}) })
+		}
 		return
 	}
 	l.queue.putBack(q)
@@ -563,17 +567,21 @@ func (l *laneActor) putBack(q *request) {
 	time.AfterFunc(reportRetry, func() { l.r.tree.Send(l.self, &resumeReports{l}) })
 }
 
-// arm sets the timer to the deadline, which makes an older one stale. It reads the clock: on a busy machine
-// l.now is tens of ms ago.
+// arm sets the timer to the deadline, or to a warning before it, which makes an older one stale. It reads the
+// clock: on a busy machine l.now is tens of ms ago.
 func (l *laneActor) arm() {
 	if l.timer != nil {
 		l.timer.Stop()
 		l.timer = nil
 	}
 	l.timerArmed++
-	if deadline, running := l.lane.Deadline(); running {
+	now := l.r.clock.Now()
+	if next, running := l.lane.Deadline(); running {
+		if warning, found := l.lane.NextWarning(); found && now.Before(warning) { // one that is due waits for the lane, not for time
+			next = warning
+		}
 		armed := l.timerArmed
-		l.timer = time.AfterFunc(max(0, deadline.Since(l.r.clock.Now())), func() { l.r.tree.Send(l.self, &timeUp{armed}) })
+		l.timer = time.AfterFunc(max(0, next.Since(now)), func() { l.r.tree.Send(l.self, &timeUp{armed}) })
 	}
 }
 

@@ -225,12 +225,14 @@ type Range struct {
 	LinkGrace  time.Duration `yaml:"link_grace"` // time for which a lane with a link that is down stays usable; default 30s
 	// ClearAfter is how long after a session's end its lane counts as clear without anybody's word; default 2m.
 	ClearAfter      time.Duration `yaml:"clear_after"`
-	SellBeforeClear bool          `yaml:"sell_before_clear"`  // the POS may sell a lane that is not clear; default true
-	Webhook         *Webhook      `yaml:"webhook,omitempty"`  // the only one: it gets every event and decides purchases
-	Webhooks        []Webhook     `yaml:"webhooks,omitempty"` // several, instead of it; see Receivers
-	Products        *Products     `yaml:"products,omitempty"`
-	Staff           []Staff       `yaml:"staff,omitempty"`
-	Board           *Board        `yaml:"board,omitempty"` // nil: the range has no wall board
+	SellBeforeClear bool          `yaml:"sell_before_clear"` // the POS may sell a lane that is not clear; default true
+	// Warnings are the times left at which a session is warned before its time is used up; none: it is not.
+	Warnings []time.Duration `yaml:"warnings,omitempty"`
+	Webhook  *Webhook        `yaml:"webhook,omitempty"`  // the only one: it gets every event and decides purchases
+	Webhooks []Webhook       `yaml:"webhooks,omitempty"` // several, instead of it; see Receivers
+	Products *Products       `yaml:"products,omitempty"`
+	Staff    []Staff         `yaml:"staff,omitempty"`
+	Board    *Board          `yaml:"board,omitempty"` // nil: the range has no wall board
 	// ReleaseCeasefire is the least role that ends a ceasefire over the range on the control screen; default staff.
 	ReleaseCeasefire Role    `yaml:"release_ceasefire"`
 	Groups           []Group `yaml:"groups"` // at least one
@@ -293,7 +295,7 @@ type Webhook struct {
 	Name        string        `yaml:"name,omitempty"`
 	URL         string        `yaml:"url"`                 // https; http in the playground
 	Secrets     []Secret      `yaml:"secrets,omitempty"`   // whsec_<base64>, at most two; two during rotation
-	Kinds       []string      `yaml:"kinds,omitempty"`     // the events that it gets, some of EventKinds; none: all of them
+	Kinds       []string      `yaml:"kinds,omitempty"`     // the events that it gets, some of EventKinds; none: all but the last two
 	Purchases   bool          `yaml:"purchases,omitempty"` // it decides purchases, as one of Webhooks does and Webhook always
 	Timeout     time.Duration `yaml:"timeout"`             // of one attempt, default 10s
 	Concurrency int           `yaml:"concurrency"`         // attempts at a time, default 16; purchases have slots of their own
@@ -407,6 +409,15 @@ func (r Range) Receivers() []Webhook {
 // EventKinds are the kinds of events that a webhook can have without the others.
 var EventKinds = []string{
 	"help", "carrierHit", "sessionCreated", "sessionStarted", "sessionPaused", "sessionResumed", "sessionStopped", "sessionModified",
+	"sessionEnding", sessionExpired,
+}
+
+// sessionExpired is made only where a webhook of the range names it.
+const sessionExpired = "sessionExpired"
+
+// TellsExpired reports whether a webhook of the range wants to be told that the time of a session is used up.
+func (r Range) TellsExpired() bool {
+	return slices.ContainsFunc(r.Receivers(), func(w Webhook) bool { return slices.Contains(w.Kinds, sessionExpired) })
 }
 
 const day = 24 * time.Hour

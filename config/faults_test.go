@@ -178,6 +178,10 @@ func TestFaultsAgainstTheRules(t *testing.T) {
 
 		{"on_link_loss", edited(t, name, inRange+"on_link_loss: stop"), "ranges[0].on_link_loss: wants run_out or hold"},
 		{"a currency that is none", edited(t, name, inRange+"currency: Euro"), "ranges[0].currency: wants three capital letters, such as EUR"},
+		{"a warning at the last moment", edited(t, name, inRange+"warnings: [5m, 9s]"), "ranges[0].warnings[1]: wants 10s to 8h"},
+		{"a warning beyond every session", edited(t, name, inRange+"warnings: [9h]"), "ranges[0].warnings[0]: wants 10s to 8h"},
+		{"a warning twice", edited(t, name, inRange+"warnings: [60s, 1m]"), "ranges[0].warnings[1]: is in the list already"},
+		{"many warnings", edited(t, name, inRange+"warnings: [6m, 5m, 4m, 3m, 2m, 1m]"), "ranges[0].warnings: at most 5"},
 		{"a lane that is clear at once", edited(t, name, inRange+"clear_after: 0s"), "ranges[0].clear_after: must be more than 0 (line 6)"},
 		{"products without url", edited(t, name, inRange+"products: {}"), "ranges[0].products.url: missing"},
 		{"products elsewhere", edited(t, name, inRange+"products: {url: 'ftp://h'}"), "ranges[0].products.url: " + wantsURL},
@@ -361,7 +365,7 @@ func TestRulesOfSeveralWebhooks(t *testing.T) {
 	assert.Equal(t, []string{
 		"ranges[0].webhook.name: wants letters, digits, dots, dashes and underscores, 64 at most",
 		"ranges[0].webhooks: not beside webhook: put that one into the list, or take it out",
-		"ranges[0].webhooks[0].kinds[1]: wants one of help, carrierHit, sessionCreated, sessionStarted, sessionPaused, sessionResumed, sessionStopped, sessionModified",
+		"ranges[0].webhooks[0].kinds[1]: wants one of help, carrierHit, sessionCreated, sessionStarted, sessionPaused, sessionResumed, sessionStopped, sessionModified, sessionEnding, sessionExpired",
 		"ranges[0].webhooks[0].kinds[2]: is in the list already",
 		"ranges[0].webhooks[0].kinds[3]: goes to the webhook with purchases: true alone",
 		"ranges[0].webhooks[1].name: already the name of ranges[0].webhooks[0].name; without a name it is the host of the url",

@@ -101,6 +101,7 @@ ranges:
     link_tls: {fingerprint: sha256:`+strings.Repeat("aB", 32)+`}
     link_grace: 1m30s
     clear_after: 5m
+    warnings: [5m, 90s]
     sell_before_clear: false
     webhook: {url: "http://h/in", secrets: [whsec_c2VjcmV0], timeout: 3s, concurrency: 4, queue: 5, retry: {for: 30m}, allow_private: true}
     products: {url: "http://127.0.0.1:7070/pos", timeout: 2s, allow_private: true}
@@ -143,6 +144,7 @@ ranges:
 	assert.Equal(t, Hold, north.OnLinkLoss)
 	assert.True(t, north.InsecureLinks)
 	assert.Equal(t, 5*time.Minute, north.ClearAfter)
+	assert.Equal(t, []time.Duration{5 * time.Minute, 90 * time.Second}, north.Warnings)
 	assert.False(t, north.SellBeforeClear)
 	assert.True(t, cfg.Ranges[1].SellBeforeClear, "unless it says otherwise")
 	pin, ok := north.LinkTLS.Pin()
@@ -221,7 +223,15 @@ func TestEventKindsAreThoseOfLanes(t *testing.T) {
 		string(lanes.Help), string(lanes.CarrierHit), string(lanes.SessionCreated), string(lanes.SessionStarted),
 		string(lanes.SessionPaused),
 		string(lanes.SessionResumed), string(lanes.SessionStopped), string(lanes.SessionModified),
+		string(lanes.SessionEnding), string(lanes.SessionExpired),
 	})
+}
+
+// The end of a session's time is told where one of the range's webhooks wants to know.
+func TestWhoWantsToBeToldThatTheTimeIsUsedUp(t *testing.T) {
+	assert.False(t, Range{}.TellsExpired())
+	assert.False(t, Range{Webhook: &Webhook{}}.TellsExpired(), "all kinds that a receiver must know")
+	assert.True(t, Range{Webhooks: []Webhook{{}, {Kinds: []string{string(lanes.SessionExpired)}}}}.TellsExpired())
 }
 
 func TestLoadReadsTheFile(t *testing.T) {

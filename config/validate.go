@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -142,6 +143,7 @@ func (in *inspection) shootingRange(r *Range, p path) {
 	in.require(p.key("currency"), r.Currency == "" || currencyCode.MatchString(r.Currency), "wants three capital letters, such as EUR")
 	in.require(p.key("on_link_loss"), r.OnLinkLoss == RunOut || r.OnLinkLoss == Hold, "wants run_out or hold")
 	in.linkTLS(r.LinkTLS, p.key("link_tls"))
+	in.warnings(r.Warnings, p.key("warnings"))
 	if r.Webhook != nil {
 		in.webhook(r.Webhook, p.key("webhook"))
 		in.require(p.key("webhooks"), len(r.Webhooks) == 0, "not beside webhook: put that one into the list, or take it out")
@@ -161,6 +163,21 @@ func (in *inspection) shootingRange(r *Range, p path) {
 		"wants an officer among the staff: nobody could end a ceasefire over the range on the control screen")
 	in.layout(r, p, ids)
 	in.secureLinks(r, p)
+}
+
+// The bounds of warnings, which the longest session has too (lanes.MaxMinutes).
+const (
+	maxWarnings = 5
+	minWarning  = 10 * time.Second
+	maxWarning  = 8 * time.Hour
+)
+
+func (in *inspection) warnings(all []time.Duration, p path) {
+	in.require(p, len(all) <= maxWarnings, "at most 5")
+	for i, left := range all {
+		in.require(p.item(i), minWarning <= left && left <= maxWarning, "wants 10s to 8h")
+		in.require(p.item(i), !slices.Contains(all[:i], left), "is in the list already")
+	}
 }
 
 // maxTokenName is the length of a token's name in characters: it is a label of metrics.

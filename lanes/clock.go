@@ -152,8 +152,9 @@ func (cmd Advance) decide(now Instant, c *Change) error {
 		return ErrNotRunning
 	}
 	jump := min(cmd.By, s.Remaining(now))
-	s.Left -= jump
 	s.Advanced += jump
+	c.passWarnings(&s, now, s.Remaining(now)-jump)
+	s.Left -= jump
 	if s.Remaining(now) > 0 {
 		c.setSession(s, now)
 		return nil
@@ -164,6 +165,10 @@ func (cmd Advance) decide(now Instant, c *Change) error {
 
 // end takes the session off the lane and puts it on record.
 func (c *Change) end(s Session, at Instant, reason EndReason) {
+	if c.Lane.TellsExpired && (reason == Expired || reason == Simulated) {
+		c.decision.TellsExpired = true
+		c.addEvent(SessionExpired, &s, c.Lane.ID, at)
+	}
 	c.addEvent(SessionStopped, &s, c.Lane.ID, at)
 	ended := Ended{
 		Lane: c.Lane.ID, At: at.Wall.UTC(), Reason: reason,

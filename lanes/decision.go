@@ -18,6 +18,9 @@ type Decision struct {
 	Minutes  int           `json:"minutes,omitempty"`     // that were sold, or with a minus taken away
 	Phase    Phase         `json:"phase,omitempty"`       // that a session was created in
 	Advanced time.Duration `json:"advanced_ns,omitempty"` // Session.Advanced when it was decided
+
+	Told         []time.Duration `json:"told_ns,omitempty"`       // the times left that were told
+	TellsExpired bool            `json:"tells_expired,omitempty"` // Terms.TellsExpired of the lane, where the time was used up
 }
 
 // AskedBy puts on record who asked for the change, unless the command has said so.

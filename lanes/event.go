@@ -25,7 +25,13 @@ const (
 	SessionStopped  Kind = "sessionStopped"
 	SessionModified Kind = "sessionModified"
 	PurchaseRequest Kind = "purchaseRequest"
+	// A webhook gets these two only where it names them: a receiver may refuse kinds that it does not know.
+	SessionEnding  Kind = "sessionEnding"
+	SessionExpired Kind = "sessionExpired"
 )
+
+// OnlyNamed reports whether a webhook gets events of the kind only where it names it.
+func (k Kind) OnlyNamed() bool { return k == SessionEnding || k == SessionExpired }
 
 // Event is a fact about a session on a lane, as the webhook tells it.
 type Event struct {
@@ -33,8 +39,9 @@ type Event struct {
 	Kind    Kind      `json:"event"`
 	Session uuid.UUID `json:"session_id"`
 	Lane    uuid.UUID `json:"lane_id"`
-	At      time.Time `json:"at"`              // UTC, when it happened
-	Items   []Item    `json:"items,omitempty"` // of a PurchaseRequest
+	At      time.Time `json:"at"`               // UTC, when it happened
+	Items   []Item    `json:"items,omitempty"`  // of a PurchaseRequest
+	Ending  *Ending   `json:"ending,omitempty"` // of a SessionEnding
 	// Correlation is that of the session. The event log has it, and the webhook does not.
 	Correlation *Correlation `json:"correlation,omitempty"`
 	// Decision is what the event follows from. Of the events of one change the first has it, and no event of a gateway

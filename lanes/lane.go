@@ -37,15 +37,13 @@ type Lane struct {
 	Usable     bool `json:"-"` // the hardware is in working order
 	Purchasing bool `json:"-"` // the range offers lane purchasing
 	Reserved   bool `json:"-"` // a session is about to move here
-
-	ClearAfter time.Duration `json:"-"` // after a session's end, when the lane counts as clear without anybody's word
-	ClearFirst bool          `json:"-"` // the POS sells it only when it is clear
+	Terms      `json:"-"`
 }
 
 // WithUnsaved returns the lane with what another value of it has from the configuration and the hardware.
 func (l Lane) WithUnsaved(other Lane) Lane {
 	l.Accessible, l.Usable, l.Purchasing, l.Reserved = other.Accessible, other.Usable, other.Purchasing, other.Reserved
-	l.ClearAfter, l.ClearFirst = other.ClearAfter, other.ClearFirst
+	l.Terms = other.Terms
 	return l
 }
 
@@ -54,7 +52,7 @@ func (l Lane) Equal(other Lane) bool {
 	return l.ID == other.ID && l.Session == other.Session && l.Held == other.Held && l.Log == other.Log && l.Fault == other.Fault &&
 		l.Released == other.Released && l.Sale == other.Sale && l.Help == other.Help && l.Stray == other.Stray && l.Uncleared == other.Uncleared &&
 		slices.Equal(l.Open, other.Open) && l.Accessible == other.Accessible && l.Usable == other.Usable && l.Purchasing == other.Purchasing &&
-		l.Reserved == other.Reserved && l.ClearAfter == other.ClearAfter && l.ClearFirst == other.ClearFirst
+		l.Reserved == other.Reserved && l.SameTerms(other.Terms)
 }
 
 // Log is how far the reports of the lane's controller have been taken in (LINK.md, Controller to gateway).
@@ -86,8 +84,8 @@ func (c Change) Changes(lane Lane) bool {
 		!slices.Equal(c.Lane.Open, lane.Open) || len(c.Events) > 0
 }
 
-// Command is something asked of a lane. Its types are in sell.go, clock.go, holds.go, move.go, buy.go, call.go,
-// clearing.go, reopen.go, downtime.go and report.go.
+// Command is something asked of a lane. Its types are in sell.go, clock.go, warning.go, holds.go, move.go, buy.go,
+// call.go, clearing.go, reopen.go, downtime.go and report.go.
 type Command interface {
 	// Name is the word for it in logs and counts.
 	Name() string

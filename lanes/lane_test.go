@@ -3,6 +3,7 @@ package lanes_test
 import (
 	"reflect"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
@@ -17,7 +18,7 @@ func TestLanesAreEqualInEveryField(t *testing.T) {
 		Released: &lanes.Instant{},
 		Sale:     lanes.OffSale, Help: &lanes.HelpCall{}, Stray: &firstAttemptAt, Uncleared: &lanes.Uncleared{},
 		Open:       []*lanes.Purchase{{}},
-		Accessible: true, Usable: true, Purchasing: true, Reserved: true, ClearAfter: 1, ClearFirst: true,
+		Accessible: true, Usable: true, Purchasing: true, Reserved: true, Terms: wholeTerms,
 	})
 	require.True(t, whole.Interface().(lanes.Lane).Equal(whole.Interface().(lanes.Lane)))
 	for i := range whole.NumField() {
@@ -29,9 +30,24 @@ func TestLanesAreEqualInEveryField(t *testing.T) {
 	}
 }
 
+var wholeTerms = lanes.Terms{ClearAfter: 1, ClearFirst: true, Warnings: []time.Duration{1}, TellsExpired: true}
+
+// A lane follows each change of the rules that it sells by.
+func TestTermsAreEqualInEveryField(t *testing.T) {
+	whole := reflect.ValueOf(wholeTerms)
+	require.True(t, wholeTerms.SameTerms(wholeTerms))
+	for i := range whole.NumField() {
+		other := reflect.New(whole.Type()).Elem()
+		other.Set(whole)
+		other.Field(i).SetZero()
+		require.False(t, whole.Field(i).IsZero(), "the test misses %s", whole.Type().Field(i).Name)
+		require.False(t, wholeTerms.SameTerms(other.Interface().(lanes.Terms)), whole.Type().Field(i).Name)
+	}
+}
+
 // What is saved of a lane, and what is not, are all of its fields.
 func TestWhatIsNotSavedOfALane(t *testing.T) {
-	current := lanes.Lane{Accessible: true, Usable: true, Purchasing: true, Reserved: true, ClearAfter: 1, ClearFirst: true, Fault: "jammed", Held: true}
+	current := lanes.Lane{Accessible: true, Usable: true, Purchasing: true, Reserved: true, Terms: wholeTerms, Fault: "jammed", Held: true}
 	mixed := reflect.ValueOf(lanes.Lane{}.WithUnsaved(current))
 	for i := range mixed.NumField() {
 		field := mixed.Type().Field(i)

@@ -1,8 +1,6 @@
 package lanes
 
 import (
-	"time"
-
 	"github.com/google/uuid"
 )
 
@@ -10,13 +8,12 @@ import (
 type Layout struct {
 	Range      uuid.UUID
 	Name       string
-	Purchasing bool          // the range offers lane purchasing
-	Currency   string        // of its prices, as ISO 4217 names it; empty: none is shown
-	ClearAfter time.Duration // after a session's end, when its lane counts as clear without anybody's word
-	ClearFirst bool          // the POS sells a lane only when it is clear
-	Bays       []Bay
-	Groups     []Group
-	Lanes      []Place
+	Purchasing bool   // the range offers lane purchasing
+	Currency   string // of its prices, as ISO 4217 names it; empty: none is shown
+	Terms
+	Bays   []Bay
+	Groups []Group
+	Lanes  []Place
 }
 
 // Bay groups lanes.
@@ -49,7 +46,7 @@ type Owner struct {
 
 // SellsAs reports whether both have the same rules for what is sold on their lanes.
 func (l Layout) SellsAs(other Layout) bool {
-	return l.Purchasing == other.Purchasing && l.ClearAfter == other.ClearAfter && l.ClearFirst == other.ClearFirst
+	return l.Purchasing == other.Purchasing && l.SameTerms(other.Terms)
 }
 
 // HasGroup reports whether the range has the access group.

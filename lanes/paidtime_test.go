@@ -27,6 +27,7 @@ func TestPaidTimeIsKept(t *testing.T) {
 					Minutes: rapid.IntRange(-1, 500).Draw(t, "minutes"), AutoStart: rapid.Bool().Draw(t, "auto-start"),
 					Purchasing: rapid.IntRange(0, 4).Draw(t, "purchasing") > 0,
 					ByStaff:    rapid.Bool().Draw(t, "by staff"),
+					WarnAt:     rapid.SampledFrom([][]time.Duration{nil, nil, {}, {7 * time.Minute}, {3 * time.Hour, time.Minute}}).Draw(t, "warn at"),
 				})
 			},
 			"enter": func(t *rapid.T) {
@@ -44,6 +45,7 @@ func TestPaidTimeIsKept(t *testing.T) {
 			},
 			"stop":   func(t *rapid.T) { m.decide(t, lanes.Stop{Session: m.session(t), By: lanes.ByStaff}) },
 			"expire": func(t *rapid.T) { m.decide(t, lanes.Expire{}) },
+			"warn":   func(t *rapid.T) { m.decide(t, lanes.Warn{}) },
 			"advance": func(t *rapid.T) {
 				m.decide(t, lanes.Advance{Session: m.session(t), By: time.Duration(rapid.Int64Range(1, int64(9*time.Hour)).Draw(t, "by"))})
 			},
@@ -86,17 +88,21 @@ type model struct {
 	facts     map[uuid.UUID][]lanes.Kind
 	events    map[uuid.UUID]bool // ids
 	purchases *purchaseModel
+	warnings  warningModel
 }
 
 func newModel() *model {
 	lane := func() lanes.Lane {
-		return lanes.Lane{ID: uuid.New(), Accessible: true, Usable: true, Purchasing: true, ClearAfter: clearAfter, ClearFirst: true}
+		return lanes.Lane{ID: uuid.New(), Accessible: true, Usable: true, Purchasing: true, Terms: lanes.Terms{
+			ClearAfter: clearAfter, ClearFirst: true, Warnings: []time.Duration{time.Minute, time.Hour, 10 * time.Minute}, TellsExpired: true,
+		}}
 	}
 	return &model{
 		now:  lanes.Instant{Wall: time.Date(2026, 5, 1, 10, 0, 0, 0, time.UTC), Mono: 100 * time.Hour},
 		lane: lane(), spare: lane(), ended: map[uuid.UUID]int{}, facts: map[uuid.UUID][]lanes.Kind{},
 		events:    map[uuid.UUID]bool{},
 		purchases: newPurchaseModel(),
+		warnings:  warningModel{},
 	}
 }
 
@@ -152,6 +158,7 @@ func (m *model) follow(t *rapid.T, before lanes.Lane, change lanes.Change, comma
 		m.events[event.ID] = true
 		m.facts[event.Session] = append(m.facts[event.Session], event.Kind)
 	}
+	m.warnings.follow(t, before, change, command, m.now)
 	m.lane = change.Lane
 	after := change.Lane.Session
 	if before.Session == nil && after != nil {
@@ -247,13 +254,14 @@ func (m *model) crash(t *rapid.T) {
 		require.Equal(t, s.RanOn, lane.Session.RanOn)
 	}
 	require.Equal(t, m.lane.Uncleared, lane.Uncleared, "who has to leave the lane is not forgotten")
-	lane.Accessible, lane.Usable, lane.Purchasing, lane.ClearAfter, lane.ClearFirst = true, true, true, clearAfter, true
+	lane = lane.WithUnsaved(m.lane)
 	m.lane = lane
 }
 
 // check checks what holds at every instant.
 func (m *model) check(t *rapid.T) {
 	m.purchases.check(t, m.lane, m.spare)
+	m.warnings.check(t, m.lane, m.now)
 	_, deadline := m.lane.Deadline()
 	s := m.lane.Session
 	require.Equal(t, s != nil && s.Phase == lanes.Running, deadline, "a deadline exactly while running")
@@ -270,6 +278,7 @@ func (m *model) check(t *rapid.T) {
 	for id, kinds := range m.facts {
 		onLane := s != nil && s.ID == id
 		stopped := count(kinds, lanes.SessionStopped)
+		require.LessOrEqual(t, count(kinds, lanes.SessionExpired), stopped, "the end of its time is told once, with its end")
 		require.Equal(t, 1, count(kinds, lanes.SessionCreated))
 		require.LessOrEqual(t, count(kinds, lanes.SessionStarted), 1)
 		require.Equal(t, m.ended[id], stopped, "one sessionStopped for each end")

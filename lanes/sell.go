@@ -15,6 +15,8 @@ type Create struct {
 	Purchasing bool
 	AutoStart  bool // the time runs from now, not from when the customer enters
 	ByStaff    bool // who may use a lane that is closed for sale
+	// WarnAt are the times left at which it is warned, longest first; nil: those of the range, empty: none.
+	WarnAt []time.Duration
 	// Correlation is what the POS gives the session to know it by; nil: nothing.
 	Correlation *Correlation
 }
@@ -38,7 +40,7 @@ func (cmd Create) decide(now Instant, c *Change) error {
 	sold := time.Duration(cmd.Minutes) * time.Minute
 	s := Session{
 		ID: cmd.Session, Group: cmd.Group, Customer: cmd.Customer, Purchasing: cmd.Purchasing,
-		Sold: sold, Phase: Waiting, Left: sold, Since: now, Created: now, Correlation: cmd.Correlation,
+		Sold: sold, Phase: Waiting, Left: sold, Since: now, Created: now, WarnAt: cmd.WarnAt, Correlation: cmd.Correlation,
 	}
 	c.Lane.Uncleared = nil // whoever sells it sends the next customer there
 	c.Events = make([]Event, 0, 2)

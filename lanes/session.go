@@ -41,6 +41,9 @@ type Session struct {
 	RanOn      time.Duration `json:"ran_on_ns,omitempty"` // that ran while the gateway was down, for staff to make up
 	// Advanced is by how much Advance has shortened the time left since the last event, for the Decision of the next.
 	Advanced time.Duration `json:"advanced_ns,omitempty"`
+	// WarnAt are the times left at which the session is warned, longest first; nil: those of the range, empty: none.
+	WarnAt []time.Duration `json:"warn_at_ns,omitzero"`
+	Told   time.Duration   `json:"told_ns,omitempty"` // the time left down to which it was warned; 0: what was sold
 	// Correlation is what the POS gave the session to know it by, nil when it gave nothing.
 	Correlation *Correlation `json:"correlation,omitempty"`
 }
@@ -130,8 +133,12 @@ func (s Session) sell(now Instant, d time.Duration) (Session, error) {
 	if s.Remaining(now)+d <= 0 {
 		return s, ErrNoTimeLeft
 	}
+	told := s.told()
 	s.Sold = sold
 	s.Left += d
+	if told = max(told, s.Remaining(now)); told != s.told() { // what is left again is told again
+		s.Told = told
+	}
 	return s, nil
 }
 

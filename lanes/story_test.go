@@ -72,7 +72,10 @@ func (s *story) step(t *testing.T, d *datadriven.TestData) string {
 		lane := s.lanes[s.at]
 		lane.Accessible, lane.Usable = !d.HasArg("closed"), !d.HasArg("broken")
 		lane.Purchasing = !d.HasArg("without-purchasing")
-		lane.ClearAfter, lane.ClearFirst = s.duration(t, d, "clear-after"), d.HasArg("clear-first")
+		lane.Terms = lanes.Terms{
+			ClearAfter: s.duration(t, d, "clear-after"), ClearFirst: d.HasArg("clear-first"), Warnings: s.durations(t, d, "warnings"),
+			TellsExpired: d.HasArg("tells-expired"),
+		}
 		s.lanes[s.at] = lane
 		return s.describeLanes()
 	case "crash": // the gateway starts again from what is saved, on the same boot of the machine or another
@@ -116,7 +119,7 @@ func (s *story) command(t *testing.T, d *datadriven.TestData, lane lanes.Lane) (
 		return lanes.Create{
 			Session: s.last, Customer: "Jo Smith", Minutes: number("minutes"),
 			Purchasing: !d.HasArg("without-purchasing"), AutoStart: d.HasArg("auto-start"),
-			ByStaff: d.HasArg("by-staff"),
+			ByStaff: d.HasArg("by-staff"), WarnAt: s.durations(t, d, "warn-at"),
 		}, nil
 	case "enter":
 		return lanes.Enter{Session: session, Age: s.duration(t, d, "ago")}, nil
@@ -136,6 +139,8 @@ func (s *story) command(t *testing.T, d *datadriven.TestData, lane lanes.Lane) (
 		return lanes.Stop{Session: session, By: lanes.ByPOS}, nil
 	case "expire":
 		return lanes.Expire{}, nil
+	case "warn":
+		return lanes.Warn{}, nil
 	case "advance":
 		return lanes.Advance{Session: session, By: s.duration(t, d, "by")}, nil
 	case "report":
@@ -193,6 +198,22 @@ func (s *story) duration(t *testing.T, d *datadriven.TestData, name string) time
 	return length
 }
 
+// durations are those of an argument, with a stroke between them; nil without the argument.
+func (s *story) durations(t *testing.T, d *datadriven.TestData, name string) (lengths []time.Duration) {
+	if !d.HasArg(name) {
+		return nil
+	}
+	lengths = []time.Duration{}
+	for _, text := range strings.FieldsFunc(word(t, d, name), func(r rune) bool { return r == '/' }) {
+		length, err := time.ParseDuration(text)
+		if err != nil {
+			t.Fatalf("%s: %v", d.Pos, err)
+		}
+		lengths = append(lengths, length)
+	}
+	return lengths
+}
+
 func sessionID(session int) uuid.UUID {
 	return uuid.MustParse(fmt.Sprintf("99999999-9999-4999-8999-%012d", session))
 }
@@ -225,9 +246,7 @@ func (s *story) crash(t *testing.T, d *datadriven.TestData) string {
 	before := s.lanes[s.at]
 	now := lanes.Checkpoint{At: s.now, Boot: s.boot}
 	lane := snapshot.Restore(now, checkpoint).RanOn(checkpoint.Down(now), s.now)
-	lane.Accessible, lane.Usable, lane.Purchasing = before.Accessible, before.Usable, before.Purchasing
-	lane.ClearAfter, lane.ClearFirst = before.ClearAfter, before.ClearFirst
-	s.lanes[s.at] = lane
+	s.lanes[s.at] = lane.WithUnsaved(before)
 	return s.describeLanes()
 }
 
@@ -237,6 +256,9 @@ func (s *story) apply(before lanes.Lane, change lanes.Change) string {
 	for _, event := range change.Events {
 		fmt.Fprintf(&out, "%s at %s on lane %s%s%s\n", event.Kind, event.At.Format("15:04:05"),
 			s.laneName(event.Lane), describeItems(event.Items), s.otherSession(event, before, change.Lane))
+		if e := event.Ending; e != nil {
+			fmt.Fprintf(&out, "  %s left, ends at %s\n", e.Remaining, e.EndsAt.Format("15:04:05"))
+		}
 	}
 	unread := before
 	unread.Log = change.Lane.Log
@@ -305,6 +327,9 @@ func (s *story) describeLanes() string {
 		}
 		if lane.Due(s.now) {
 			out.WriteString(", due")
+		}
+		if warning, found := lane.NextWarning(); found && !lane.Due(s.now) {
+			fmt.Fprintf(&out, ", to be warned at %s", warning.Wall.Format("15:04:05"))
 		}
 		out.WriteString("\n" + s.purchases.describe(lane) + describeForStaff(lane, s.now))
 	}

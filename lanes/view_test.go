@@ -86,7 +86,7 @@ func TestARangeKnowsItsGroups(t *testing.T) {
 
 // A reload reaches each lane if it changes a rule for what is sold there, and no lane otherwise.
 func TestWhichLayoutsSellAlike(t *testing.T) {
-	layout := lanes.Layout{Name: "Hall 1", Purchasing: true, ClearAfter: 5 * time.Minute, ClearFirst: true}
+	layout := lanes.Layout{Name: "Hall 1", Purchasing: true, Terms: lanes.Terms{ClearAfter: 5 * time.Minute, ClearFirst: true}}
 	for name, c := range map[string]struct {
 		change func(*lanes.Layout)
 		alike  bool

@@ -30,6 +30,9 @@ const longTimeout = 30 * time.Second
 
 func newEvent(kind lanes.Kind) lanes.Event {
 	event := lanes.Event{ID: uuid.New(), Kind: kind, Session: session, Lane: lane, At: noon}
+	if kind == lanes.SessionEnding {
+		event.Ending = &lanes.Ending{Remaining: 270 * time.Second, EndsAt: noon.Add(270 * time.Second)}
+	}
 	if kind == lanes.PurchaseRequest {
 		event.Items = []lanes.Item{{ID: "time", Qty: 30}, {ID: "target <b>", Qty: 2}}
 	}

@@ -115,12 +115,16 @@ func (b *requestBody) withdraw() (read bool) {
 	return b.read
 }
 
-// Body is the payload of an event: exactly the keys of SPEC.md part 6, in that order.
+// Body is the payload of an event: exactly the keys of SPEC.md part 6, in that order, and behind them those of the
+// kinds that it does not have.
 type Body struct {
 	Event   string       `json:"event" doc:"What happened; ignore kinds that you do not know" example:"sessionStarted"`
 	Session uuid.UUID    `json:"session_id"`
 	Lane    uuid.UUID    `json:"lane_id"`
 	Items   []lanes.Item `json:"items,omitempty" doc:"What the customer asks for; in a purchaseRequest only" example:"[{\"id\":\"time\",\"qty\":30}]"`
+
+	Remaining *float64 `json:"minutes_remaining,omitempty" doc:"Minutes left when it happened; in a sessionEnding only" example:"5" min:"0" max:"480"`
+	EndsAt    string   `json:"ends_at,omitempty" format:"date-time" doc:"When the time is used up, if nothing changes it; in a sessionEnding only" example:"2026-05-01T11:00:00.000Z"`
 }
 
 // BodyOf returns the payload of the event.
@@ -129,7 +133,16 @@ func BodyOf(event lanes.Event) Body {
 	if event.Kind == lanes.PurchaseRequest {
 		body.Items = event.Items
 	}
+	if e := event.Ending; e != nil {
+		body.Remaining, body.EndsAt = new(Minutes(e.Remaining)), e.EndsAt.UTC().Format(milliseconds)
+	}
 	return body
+}
+
+// Minutes returns a duration in minutes, exact to the millisecond: with at most 5 decimals.
+func Minutes(d time.Duration) float64 {
+	const decimal = time.Minute / 1e5
+	return float64(d.Round(decimal)/decimal) / 1e5
 }
 
 // signers sign requests, each with one of the integrator's secrets. There are two during a rotation.

@@ -30,6 +30,8 @@ func TestTheBodyOfEveryKind(t *testing.T) {
 		lanes.SessionModified: `{"event":"sessionModified",` + ids + `}`,
 		lanes.PurchaseRequest: `{"event":"purchaseRequest",` + ids +
 			`,"items":[{"id":"time","qty":30},{"id":"target <b>","qty":2}]}`,
+		lanes.SessionEnding:  `{"event":"sessionEnding",` + ids + `,"minutes_remaining":4.5,"ends_at":"2026-05-01T10:04:30.000Z"}`,
+		lanes.SessionExpired: `{"event":"sessionExpired",` + ids + `}`,
 	} {
 		t.Run(string(kind), func(t *testing.T) {
 			integrator := startReceiver(t, status(http.StatusNoContent))

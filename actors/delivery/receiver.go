@@ -19,7 +19,7 @@ type Webhook interface {
 type Receiver struct {
 	Name      string // of no other one of the range; may be empty
 	Webhook   Webhook
-	Kinds     []lanes.Kind // none: all of them. Purchases are not among them
+	Kinds     []lanes.Kind // none: all but those that have to be named. Purchases are not among them
 	Purchases bool         // it decides them: exactly one does, if customers can buy at the lanes
 	Slots     int          // deliveries at a time; purchases have slots of their own, and what is sent again has one
 	Queue     int          // events that may wait for delivery: beyond them the oldest are dropped, or await their retry
@@ -31,5 +31,5 @@ func (r *Receiver) gets(kind lanes.Kind) bool {
 	if kind == lanes.PurchaseRequest {
 		return r.Purchases
 	}
-	return len(r.Kinds) == 0 || slices.Contains(r.Kinds, kind)
+	return len(r.Kinds) == 0 && !kind.OnlyNamed() || slices.Contains(r.Kinds, kind)
 }

@@ -126,7 +126,7 @@ func (m *storeMetrics) Flushed(took time.Duration, writes int, err error) {
 // kinds are the kinds of events.
 var kinds = []lanes.Kind{
 	lanes.Help, lanes.CarrierHit, lanes.SessionCreated, lanes.SessionStarted, lanes.SessionPaused,
-	lanes.SessionResumed, lanes.SessionStopped, lanes.SessionModified, lanes.PurchaseRequest,
+	lanes.SessionResumed, lanes.SessionStopped, lanes.SessionModified, lanes.PurchaseRequest, lanes.SessionEnding, lanes.SessionExpired,
 }
 
 // eventMetrics counts the outcomes of events.

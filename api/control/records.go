@@ -214,8 +214,8 @@ func (h rangeHistory) view(e lanes.Ended) endedView {
 		Cursor: strconv.FormatUint(e.Cursor, 10), ID: e.Session.ID,
 		Lane: e.Lane, LaneName: h.laneNames[e.Lane], Group: e.Session.Group, GroupName: h.groupNames[e.Session.Group],
 		Customer: e.Session.Customer, CreatedAt: endpoint.Stamp(e.Session.Created.Wall), EndedAt: endpoint.Stamp(e.At),
-		Reason: string(e.Reason), Duration: int(e.Session.Sold / time.Minute), Used: v2.Minutes(e.Used),
-		Paused:      v2.Minutes(e.Paused),
+		Reason: string(e.Reason), Duration: int(e.Session.Sold / time.Minute), Used: webhook.Minutes(e.Used),
+		Paused:      webhook.Minutes(e.Paused),
 		MayReopen:   lanes.Reopen{Ended: e}.Possible(h.r.Now()),
 		Correlation: v2.CorrelationOf(e.Session.Correlation),
 	}

@@ -101,7 +101,7 @@ func TestAStreamContinuesWithChanges(t *testing.T) {
 		s.Lane = lanes.Lane{
 			ID: second, Held: true, Sale: lanes.OffSale, Accessible: true, Stray: &stray,
 			Help:      &lanes.HelpCall{At: noon.Wall, Coming: true},
-			Uncleared: &lanes.Uncleared{Session: uuid.MustParse(session1), Since: noon}, ClearAfter: 2 * time.Minute,
+			Uncleared: &lanes.Uncleared{Session: uuid.MustParse(session1), Since: noon}, Terms: lanes.Terms{ClearAfter: 2 * time.Minute},
 			Open: []*lanes.Purchase{{Phase: lanes.Unresolved}, {Phase: lanes.Unresolved}, {Phase: lanes.Pending}},
 		}
 		s.Link, s.LinkSince, s.NotUsable, s.Locked = lanes.LinkDown, noon.Wall, "its link is down", true

@@ -142,6 +142,36 @@ func isWhole(number string) bool {
 	return true
 }
 
+// integers is a list of different integers; it may be empty.
+type integers struct {
+	most int
+	each integer
+}
+
+func (k integers) parse(s string, form valueForm) ([]int, bool) {
+	var texts []json.RawMessage
+	if form != literal || json.Unmarshal([]byte(s), &texts) != nil || texts == nil || len(texts) > k.most {
+		return nil, false
+	}
+	numbers := []int{}
+	for _, text := range texts {
+		n, ok := k.each.parse(string(text), literal)
+		if !ok || slices.Contains(numbers, n) {
+			return nil, false
+		}
+		numbers = append(numbers, n)
+	}
+	return numbers, true
+}
+
+func (k integers) rule() string {
+	return fmt.Sprintf("a list of at most %d different integers from %d to %d", k.most, k.each.lowest, k.each.highest)
+}
+
+func (k integers) schema() *openapi3.Schema {
+	return openapi3.NewArraySchema().WithItems(k.each.schema()).WithMaxItems(int64(k.most)).WithUniqueItems(true)
+}
+
 func (k integer) rule() string { return fmt.Sprintf("an integer from %d to %d", k.lowest, k.highest) }
 
 func (k integer) schema() *openapi3.Schema {

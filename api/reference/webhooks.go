@@ -24,13 +24,22 @@ var kinds = []struct {
 	{lanes.SessionStopped, "A session ended"},
 	{lanes.SessionModified, "A session's duration changed, or its lane"},
 	{lanes.PurchaseRequest, "A customer requested a purchase from the lane"},
+	{lanes.SessionEnding, "A session's time will soon be used up. Only for a webhook that names this kind, of a range that warns"},
+	{lanes.SessionExpired, "A session's time is used up. Only for a webhook that names this kind; sessionStopped follows"},
 }
 
-// LaneEvent is the payload of every event except a purchase.
+// LaneEvent is the payload of every event except a purchase and a warning.
 type LaneEvent struct {
 	Event   string    `json:"event"`
 	Session uuid.UUID `json:"session_id"`
 	Lane    uuid.UUID `json:"lane_id" example:"44444444-4444-4444-8444-000000000001"`
+}
+
+// EndingEvent is the payload of a warning.
+type EndingEvent struct {
+	LaneEvent
+	Remaining float64 `json:"minutes_remaining" min:"0" max:"480" doc:"What is left when the warning is made, which may be late" example:"5"`
+	EndsAt    string  `json:"ends_at" format:"date-time" doc:"When the time is used up, if nothing changes it" example:"2026-05-01T11:00:00.000Z"`
 }
 
 // PurchaseEvent is the payload of a purchase.
@@ -72,11 +81,15 @@ func AddWebhooks(doc *openapi3.T) {
 			Security:   &openapi3.SecurityRequirements{},
 			Parameters: headers(),
 		}
-		if k.kind == lanes.PurchaseRequest {
+		switch k.kind {
+		case lanes.PurchaseRequest:
 			operation.Description = "The customer waits for the answer. When `time` was accepted, its minutes are added to the session."
 			operation.RequestBody = body(k.kind, endpoint.Schema[PurchaseEvent](doc))
 			operation.Responses = receiverResponses(endpoint.Content[PurchaseAccepted](doc), endpoint.Content[PurchaseRefused](doc))
-		} else {
+		case lanes.SessionEnding:
+			operation.RequestBody = body(k.kind, endpoint.Schema[EndingEvent](doc))
+			operation.Responses = receiverResponses(nil, nil)
+		default:
 			operation.RequestBody = body(k.kind, endpoint.Schema[LaneEvent](doc))
 			operation.Responses = receiverResponses(nil, nil)
 		}
@@ -98,6 +111,9 @@ func example(kind lanes.Kind) any {
 		Event:   string(kind),
 		Session: uuid.MustParse(endpoint.ExampleID),
 		Lane:    uuid.MustParse("44444444-4444-4444-8444-000000000001"),
+	}
+	if kind == lanes.SessionEnding {
+		return EndingEvent{event, 5, "2026-05-01T11:00:00.000Z"}
 	}
 	if kind == lanes.PurchaseRequest {
 		return PurchaseEvent{event, []PurchaseItem{{ID: "9mm-box-50", Qty: 2}, {ID: lanes.TimeItem, Qty: 30}}}

@@ -187,7 +187,7 @@ func history(ctx context.Context, r Range, p historyPage) (History, error) {
 func viewOfEnded(e lanes.Ended) EndedView {
 	return EndedView{
 		SessionView: ViewOf(e.View()), Customer: e.Session.Customer, EndedAt: endpoint.Stamp(e.At),
-		Reason: string(e.Reason), MinutesUsed: Minutes(e.Used), MinutesPaused: Minutes(e.Paused),
+		Reason: string(e.Reason), MinutesUsed: webhook.Minutes(e.Used), MinutesPaused: webhook.Minutes(e.Paused),
 	}
 }
 

@@ -18,7 +18,8 @@ type Redelivered struct {
 var redeliverable = []string{
 	string(lanes.Help), string(lanes.CarrierHit), string(lanes.SessionCreated), string(lanes.SessionStarted),
 	string(lanes.SessionPaused),
-	string(lanes.SessionResumed), string(lanes.SessionStopped), string(lanes.SessionModified),
+	string(lanes.SessionResumed), string(lanes.SessionStopped), string(lanes.SessionModified), string(lanes.SessionEnding),
+	string(lanes.SessionExpired),
 }
 
 func readCursorOfPath(in *endpoint.Input) endpoint.LogCursor {

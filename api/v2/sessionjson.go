@@ -11,6 +11,7 @@ import (
 
 	"rangegate/api/endpoint"
 	"rangegate/lanes"
+	"rangegate/webhook"
 )
 
 // Sessions and lists of them, which a POS reads most, are encoded by hand: encoding/json took seven times as
@@ -65,7 +66,7 @@ func AppendKeys(buffer []byte, s *lanes.SessionView) []byte {
 		} else {
 			buffer = appendStamp(buffer, s.Created)
 		}
-		buffer = strconv.AppendFloat(append(buffer, `,"minutes_remaining":`...), Minutes(s.Remaining), 'f', -1, 64)
+		buffer = strconv.AppendFloat(append(buffer, `,"minutes_remaining":`...), webhook.Minutes(s.Remaining), 'f', -1, 64)
 	}
 	buffer = strconv.AppendBool(append(buffer, `,"enable_purchasing":`...), s.Purchasing)
 	if s.Correlation != nil {

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"rangegate/lanes"
+	"rangegate/webhook"
 )
 
 // asJSON returns what encoding/json writes of a value on the wire.
@@ -76,8 +77,8 @@ func TestAListIsEncodedAsItsViews(t *testing.T) {
 // Minutes are exact to the millisecond.
 func TestEveryMillisecondIsEncoded(t *testing.T) {
 	for d := time.Duration(0); d <= 3*time.Minute; d += time.Millisecond {
-		require.Equal(t, math.Round(d.Minutes()*1e5)/1e5, Minutes(d))
-		require.Equal(t, asJSON(t, Minutes(d)), strconv.FormatFloat(Minutes(d), 'f', -1, 64))
+		require.Equal(t, math.Round(d.Minutes()*1e5)/1e5, webhook.Minutes(d))
+		require.Equal(t, asJSON(t, webhook.Minutes(d)), strconv.FormatFloat(webhook.Minutes(d), 'f', -1, 64))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"rangegate/api/endpoint"
 	"rangegate/lanes"
+	"rangegate/webhook"
 )
 
 // SessionView is a session as the wire shows it: the keys of WIRE.md, Views, in its order.
@@ -46,15 +47,9 @@ func ViewOf(s *lanes.SessionView) SessionView {
 		Correlation: CorrelationOf(s.Correlation),
 	}
 	if s.Began != nil {
-		view.Remaining = new(Minutes(s.Remaining))
+		view.Remaining = new(webhook.Minutes(s.Remaining))
 	}
 	return view
-}
-
-// Minutes returns a duration in minutes, exact to the millisecond: with at most 5 decimals.
-func Minutes(d time.Duration) float64 {
-	const decimal = time.Minute / 1e5
-	return float64(d.Round(decimal)/decimal) / 1e5
 }
 
 // Sale is a request to sell time on a lane.
@@ -68,6 +63,20 @@ func ReadSale(customer string) func(*endpoint.Input) Sale {
 	return ReadSaleTo(func(in *endpoint.Input) string {
 		return in.Text(customer, 1, MaxCustomer, "Name of the customer; it is trimmed, and has no control characters", "Jo Smith")
 	})
+}
+
+// readSale reads a sale of this version.
+func readSale(in *endpoint.Input) Sale {
+	sale := ReadSale("customer_name")(in)
+	minutes := in.Integers("warn_at_minutes", lanes.MaxWarnings, lanes.MinMinutes, lanes.MaxMinutes,
+		"With how many minutes left the session is warned (`sessionEnding`); none: as the range has it, an empty list: never", []int{10, 2})
+	if minutes != nil {
+		sale.Command.WarnAt = make([]time.Duration, len(minutes))
+		for i, left := range slices.Sorted(slices.Values(minutes)) {
+			sale.Command.WarnAt[len(minutes)-1-i] = time.Duration(left) * time.Minute
+		}
+	}
+	return sale
 }
 
 // MaxCustomer is how many characters the name of a customer has at most.

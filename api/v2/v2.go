@@ -93,7 +93,7 @@ func (h Handlers) Endpoints() []endpoint.Endpoint {
 				Describe("Sessions made at the control screen are among them. Without a webhook, poll this every 30 to 60 seconds."),
 			endpoint.Handle("GET", "/sessions/{id}", 200, "One active session", readID, endpoint.WithTarget(h.RangeOf, session),
 				"starting", "not_owner", "session_not_found", "session_ended", "store_unavailable"),
-			endpoint.Command("POST", "/sessions", 201, "Sell time on a free lane", ReadSale("customer_name"), h.Create,
+			endpoint.Command("POST", "/sessions", 201, "Sell time on a free lane", readSale, h.Create,
 				sold, SaleCodes()...).
 				Describe("With `auto_start` the time runs at once, otherwise from when the customer enters the lane."),
 			h.command("modify", "Add minutes to a session, or take minutes away", readModify, "duration_out_of_range", "no_time_left").

@@ -122,6 +122,10 @@ func (l *life) compute(event lanes.Event) []string {
 	if !event.At.Equal(computed.At) {
 		different("time", stamp(event.At), stamp(computed.At))
 	}
+	if recorded, right := event.Ending, computed.Ending; recorded != nil && right != nil &&
+		(recorded.Remaining != right.Remaining || !recorded.EndsAt.Equal(right.EndsAt)) {
+		different("what is left", recorded.Remaining, right.Remaining)
+	}
 	return faults
 }
 
@@ -134,7 +138,7 @@ func (l *life) decide(event lanes.Event, d lanes.Decision) (lanes.Change, error)
 		now.Mono = lane.Session.Since.Mono + d.Passed
 	}
 	lane.Accessible, lane.Usable, lane.Purchasing, lane.Help = true, true, true, nil
-	lane.Held = d.Held
+	lane.Held, lane.Terms = d.Held, lanes.Terms{Warnings: d.Told, TellsExpired: d.TellsExpired}
 	if d.Command != advanceName && d.Advanced > 0 && lane.Session != nil {
 		// Its jumps shortened the time left since the clock last started: when they came is all the same.
 		jumped, err := lane.Decide(lane.Session.Since, lanes.Advance{Session: l.id, By: d.Advanced})
@@ -194,6 +198,8 @@ func (l *life) command(lane *lanes.Lane, event lanes.Event, d lanes.Decision) la
 		return lanes.Stop{Session: l.id, By: d.By}
 	case lanes.Expire{}.Name():
 		return lanes.Expire{}
+	case lanes.Warn{}.Name():
+		return lanes.Warn{}
 	case advanceName:
 		return lanes.Advance{Session: l.id, By: d.Advanced}
 	case lanes.CallHelp{}.Name():

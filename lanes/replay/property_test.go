@@ -19,12 +19,16 @@ import (
 func TestTheRecordGivesTheSameSessionsAgain(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld()
+		for i := range w.lanes {
+			w.lanes[i].Terms = lanes.Terms{Warnings: []time.Duration{30 * time.Minute, 5 * time.Minute}, TellsExpired: rapid.Bool().Draw(t, "tells expired")}
+		}
 		minutes := func(low int) int { return rapid.IntRange(low, 200).Draw(t, "minutes") }
 		age := func() time.Duration { return time.Duration(rapid.Int64Range(-1e9, int64(time.Hour)).Draw(t, "age")) }
 		t.Repeat(map[string]func(*rapid.T){
 			"create": func(t *rapid.T) {
 				w.decide(w.drawLane(t), lanes.Create{
 					Session: w.newID(), Minutes: minutes(1), AutoStart: rapid.Bool().Draw(t, "auto-start"), Purchasing: true, ByStaff: true,
+					WarnAt: rapid.SampledFrom([][]time.Duration{nil, nil, {}, {20 * time.Minute, time.Minute}}).Draw(t, "warn at"),
 				})
 			},
 			"enter": func(t *rapid.T) {
@@ -60,6 +64,7 @@ func TestTheRecordGivesTheSameSessionsAgain(t *testing.T) {
 					Log: lanes.Log{ID: "log", Seq: w.reports}, Kind: kind, Session: session, Age: age(), Elsewhere: lanes.IsKnown,
 				})
 			},
+			"warn":      func(t *rapid.T) { w.decide(w.drawLane(t), lanes.Warn{}) },
 			"call help": func(t *rapid.T) { w.decide(w.drawLane(t), lanes.CallHelp{}) },
 			"help done": func(t *rapid.T) { w.decide(w.drawLane(t), lanes.HelpDone{}) },
 			"hold":      func(t *rapid.T) { w.decide(w.drawLane(t), lanes.Hold{}) },

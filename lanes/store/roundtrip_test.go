@@ -117,6 +117,7 @@ func sessions() *rapid.Generator[lanes.Session] {
 			Rested: time.Duration(rapid.Int64().Draw(t, "rested")), ByHold: rapid.Bool().Draw(t, "hold"),
 			Facts: rapid.Uint64().Draw(t, "facts"), RanOn: time.Duration(rapid.Int64().Draw(t, "ran on")),
 			Advanced: time.Duration(rapid.Int64().Draw(t, "advanced")),
+			WarnAt:   durations().Draw(t, "warn at"), Told: time.Duration(rapid.Int64().Draw(t, "told")),
 		}
 		if rapid.Bool().Draw(t, "has begun") {
 			began := instants().Draw(t, "began")
@@ -208,6 +209,9 @@ func events() *rapid.Generator[lanes.Logged] {
 				Correlation: correlations().Draw(t, "correlation"),
 			},
 		}
+		if rapid.Bool().Draw(t, "is ending") {
+			e.Event.Ending = &lanes.Ending{Remaining: time.Duration(rapid.Int64().Draw(t, "remaining")), EndsAt: instants().Draw(t, "ends at").Wall}
+		}
 		if rapid.Bool().Draw(t, "has a decision") {
 			e.Event.Decision = new(decisions().Draw(t, "decision"))
 		}
@@ -230,8 +234,22 @@ func decisions() *rapid.Generator[lanes.Decision] {
 			Passed: time.Duration(rapid.Int64().Draw(t, "passed")), Late: time.Duration(rapid.Int64().Draw(t, "late")),
 			Minutes: rapid.Int().Draw(t, "minutes"), Phase: lanes.Phase(names().Draw(t, "phase")),
 			Advanced: time.Duration(rapid.Int64().Draw(t, "advanced")),
+			Told:     durations().Filter(func(all []time.Duration) bool { return all == nil || len(all) > 0 }).Draw(t, "told"),
+
+			TellsExpired: rapid.Bool().Draw(t, "tells expired"),
 		}
 	})
+}
+
+// durations are a list, an empty one, or none.
+func durations() *rapid.Generator[[]time.Duration] {
+	return rapid.OneOf(rapid.Just[[]time.Duration](nil), rapid.Custom(func(t *rapid.T) []time.Duration {
+		all := []time.Duration{}
+		for range rapid.IntRange(0, 3).Draw(t, "durations") {
+			all = append(all, time.Duration(rapid.Int64().Draw(t, "duration")))
+		}
+		return all
+	}))
 }
 
 func attempts() *rapid.Generator[lanes.Attempt] {

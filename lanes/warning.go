@@ -1,0 +1,116 @@
+package lanes
+
+import (
+	"slices"
+	"time"
+)
+
+// MaxWarnings is how often a session is warned at most before its time is used up.
+const MaxWarnings = 5
+
+// Terms are the rules of a range for what is sold on its lanes, from its configuration.
+type Terms struct {
+	ClearAfter time.Duration // after a session's end, when its lane counts as clear without anybody's word
+	ClearFirst bool          // the POS sells a lane only when it is clear
+	// Warnings are the times left at which a session is warned that has none of its own.
+	Warnings []time.Duration
+	// TellsExpired has the end of a session's time told by an event of its own, before that of the session's end.
+	TellsExpired bool
+}
+
+// SameTerms reports whether both are the same rules.
+func (t Terms) SameTerms(other Terms) bool {
+	return t.ClearAfter == other.ClearAfter && t.ClearFirst == other.ClearFirst && slices.Equal(t.Warnings, other.Warnings) &&
+		t.TellsExpired == other.TellsExpired
+}
+
+// Ending is what a SessionEnding says of its session, true when it was made: a warning that comes late says how
+// much is left by then.
+type Ending struct {
+	Remaining time.Duration `json:"remaining_ns"`
+	EndsAt    time.Time     `json:"ends_at"` // UTC, unless the session is paused, or its time changes
+}
+
+// warnings are the times left at which the session on the lane is warned.
+func (l Lane) warnings() []time.Duration {
+	if own := l.Session.WarnAt; own != nil {
+		return own
+	}
+	return l.Warnings
+}
+
+// told is the time left down to which the session has been warned, or needs no warning: where so much was never left.
+func (s Session) told() time.Duration {
+	if s.Told == 0 {
+		return s.Sold
+	}
+	return s.Told
+}
+
+// untold returns the times left, longest first, that have been reached when so much remains, and were not told.
+func (l Lane) untold(remaining time.Duration) (due []time.Duration) {
+	for _, at := range l.warnings() {
+		if remaining <= at && at < l.Session.told() {
+			due = append(due, at)
+		}
+	}
+	slices.Sort(due)
+	slices.Reverse(due)
+	return due
+}
+
+// NextWarning is when the session is warned next. It may be over. There is none while its time does not run.
+func (l Lane) NextWarning() (at Instant, found bool) {
+	if l.Session == nil || l.Session.Phase != Running {
+		return at, false
+	}
+	longest := time.Duration(0)
+	for _, left := range l.warnings() {
+		if left < l.Session.told() {
+			longest = max(longest, left)
+		}
+	}
+	return l.Session.Since.Add(l.Session.Left - longest), longest > 0
+}
+
+// WarningDue reports whether the session has to be warned at now.
+func (l Lane) WarningDue(now Instant) bool {
+	at, found := l.NextWarning()
+	return found && !now.Before(at) && !l.Due(now)
+}
+
+// Warn tells that a session's time will soon be used up, once for each time left that is to be told. Where several
+// were reached while nobody was there to tell, it is told once.
+type Warn struct{}
+
+// Name implements Command.
+func (Warn) Name() string { return "warn" }
+
+func (Warn) decide(now Instant, c *Change) error {
+	if !c.Lane.WarningDue(now) {
+		return ErrNotRunning
+	}
+	s := *c.Lane.Session
+	due := c.Lane.untold(s.Remaining(now))
+	s.Told = due[len(due)-1]
+	c.decision.By, c.decision.Told = ByTimer, due
+	c.addEnding(&s, now, s.Remaining(now))
+	c.setSession(s, now)
+	return nil
+}
+
+// addEnding adds the warning that so much is left at now.
+func (c *Change) addEnding(s *Session, now Instant, remaining time.Duration) {
+	c.addEvent(SessionEnding, s, c.Lane.ID, now)
+	c.Events[len(c.Events)-1].Ending = &Ending{Remaining: remaining, EndsAt: now.Wall.Add(remaining).UTC()}
+}
+
+// passWarnings adds a warning for each time left that a jump of the clock passes, down to what remains behind it.
+func (c *Change) passWarnings(s *Session, now Instant, remaining time.Duration) {
+	due := c.Lane.untold(remaining)
+	c.decision.Told = due
+	for _, left := range due {
+		s.Told = left
+		c.addEnding(s, now, left)
+	}
+}

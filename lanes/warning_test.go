@@ -1,0 +1,98 @@
+package lanes_test
+
+import (
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"rangegate/lanes"
+)
+
+// warningModel knows of each session, as seen from outside, the times left that it has had more than left, and was
+// not told of since.
+type warningModel map[uuid.UUID]map[time.Duration]bool
+
+// observe notes which times left lie ahead of the session.
+func (w warningModel) observe(lane lanes.Lane, now lanes.Instant) {
+	if lane.Session == nil {
+		return
+	}
+	ahead := w[lane.Session.ID]
+	if ahead == nil {
+		ahead = map[time.Duration]bool{}
+		w[lane.Session.ID] = ahead
+	}
+	warnings := lane.Warnings
+	if lane.Session.WarnAt != nil {
+		warnings = lane.Session.WarnAt
+	}
+	for _, left := range warnings {
+		if lane.Session.Remaining(now) > left {
+			ahead[left] = true
+		}
+	}
+}
+
+// reached returns the times left that lie ahead of the session no more when so much remains, longest first.
+func (w warningModel) reached(session uuid.UUID, remaining time.Duration) (reached []time.Duration) {
+	for left, ahead := range w[session] {
+		if ahead && remaining <= left {
+			reached = append(reached, left)
+		}
+	}
+	slices.Sort(reached)
+	slices.Reverse(reached)
+	return reached
+}
+
+func (w warningModel) follow(t *rapid.T, before lanes.Lane, change lanes.Change, command lanes.Command, now lanes.Instant) {
+	var told []lanes.Ending
+	for _, event := range change.Events {
+		require.Equal(t, event.Kind == lanes.SessionEnding, event.Ending != nil)
+		if event.Ending != nil {
+			require.Equal(t, now.Wall.Add(event.Ending.Remaining), event.Ending.EndsAt, "it is true when it is made")
+			told = append(told, *event.Ending)
+		}
+	}
+	switch cmd := command.(type) {
+	case lanes.Warn:
+		remaining := before.Session.Remaining(now)
+		require.Len(t, told, 1, "what was reached meanwhile is told once")
+		require.Equal(t, remaining, told[0].Remaining)
+		w.tell(t, before.Session.ID, remaining)
+	case lanes.Advance:
+		remaining := max(0, before.Session.Remaining(now)-cmd.By)
+		var left []time.Duration
+		for _, ending := range told {
+			left = append(left, ending.Remaining)
+		}
+		require.Equal(t, w.reached(before.Session.ID, remaining), left, "each that is passed is told, in its order")
+		if len(told) > 0 {
+			w.tell(t, before.Session.ID, remaining)
+		}
+	default:
+		require.Empty(t, told)
+	}
+	w.observe(change.Lane, now)
+}
+
+func (w warningModel) tell(t *rapid.T, session uuid.UUID, remaining time.Duration) {
+	reached := w.reached(session, remaining)
+	require.NotEmpty(t, reached, "nothing is told twice")
+	for _, left := range reached {
+		w[session][left] = false
+	}
+}
+
+// check checks that a warning is due exactly when the session's time runs and one was reached that was not told.
+func (w warningModel) check(t *rapid.T, lane lanes.Lane, now lanes.Instant) {
+	w.observe(lane, now)
+	due := false
+	if s := lane.Session; s != nil && s.Phase == lanes.Running && s.Remaining(now) > 0 {
+		due = len(w.reached(s.ID, s.Remaining(now))) > 0
+	}
+	require.Equal(t, due, lane.WarningDue(now))
+}
