@@ -207,6 +207,8 @@ func (k *Keeper) Stop(ctx context.Context) error {
 	k.working.Wait()
 	// Their context has ended: what starts is released, what stops is saved.
 	if err := await(ctx, &k.tasks); err != nil {
+		k.stopRenewing() // the lease runs out, and the others take what is left
+		k.renewing.Wait()
 		return fmt.Errorf("ranges are being started or stopped: %w", err)
 	}
 	var errs []error

@@ -576,6 +576,28 @@ func TestAStopReleasesEverything(t *testing.T) {
 	require.Len(t, live, 1, "its lease is over")
 }
 
+// A range that takes longer to start than the stop may take: the others take over what is left.
+func TestAStopThatCannotWaitLetsTheLeaseRunOut(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	a := newNode(t, server, "a")
+	starting, goOn := make(chan struct{}), make(chan struct{})
+	a.onStart = sync.OnceFunc(func() { close(starting); <-goOn })
+	a.keeper.Start(rangesNumbered(1), "d")
+	<-starting
+	defer func() {
+		close(goOn)
+		require.NoError(t, a.keeper.Stop(t.Context()))
+	}()
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.Error(t, a.keeper.Stop(ended))
+	require.Eventually(t, func() bool {
+		live, err := a.shared.Live(t.Context())
+		return err == nil && len(live) == 0
+	}, patience, tick)
+}
+
 func TestADrainMovesEverythingWhileTheNodeServes(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)

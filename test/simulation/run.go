@@ -12,6 +12,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/uuid"
+
+	"rangegate/lanes"
 	"rangegate/lanes/replay"
 	"rangegate/lanes/store"
 	"rangegate/test/linear"
@@ -257,6 +260,31 @@ func (w *world) judgeEvents() {
 	}
 }
 
+// warnings are those of one of the ranges, longest first.
+var warnings = []time.Duration{50 * time.Second, 20 * time.Second}
+
+// judgeWarnings checks that no session is warned twice at the same time left, unless its time was changed between.
+func (w *world) judgeWarnings(log []lanes.Logged) {
+	told := map[uuid.UUID]int{} // of each session: how many of the warnings need not be told any more
+	for _, entry := range log {
+		switch event := entry.Event; event.Kind {
+		case lanes.SessionModified:
+			told[event.Session] = 0
+		case lanes.SessionEnding:
+			now := 0
+			for _, left := range warnings {
+				if event.Ending.Remaining <= left {
+					now++
+				}
+			}
+			if now <= told[event.Session] {
+				w.fail("session %s was warned again, with %v left", event.Session, event.Ending.Remaining)
+			}
+			told[event.Session] = now
+		}
+	}
+}
+
 // judgeRecord computes every session that has ended again from what the store has of it, whatever machines,
 // clocks and fail-overs have done meanwhile (package lanes/replay).
 func (w *world) judgeRecord() {
@@ -286,6 +314,7 @@ func (w *world) judgeRecord() {
 		for _, entry := range log {
 			computed.Event(entry)
 		}
+		w.judgeWarnings(log)
 		computed.Finish()
 		w.trace("range %d: computed again %+v", r.number, computed.Figures)
 	}

@@ -138,11 +138,14 @@ func (w *world) configure() config.Config {
 		of.token = numbered("22222222", n).String()
 		r.ID, r.Name, r.Tokens = of.id, fmt.Sprint("Range ", n), []config.RangeToken{{Token: config.Secret(of.token), Scope: config.ScopeSell}}
 		r.Products, r.Staff, r.Board = nil, nil, nil
+		webhook := *demo.Webhook
 		if w.plan.retry > 0 {
-			webhook := *demo.Webhook
 			webhook.Retry = &config.Retry{For: w.plan.retry}
-			r.Webhook = &webhook
 		}
+		if n == 0 {
+			r.Warnings, webhook.Kinds = warnings, config.EventKinds
+		}
+		r.Webhook = &webhook
 		r.Bays = []config.Bay{{ID: numbered("66666666", n), Name: "Judged"}, {ID: of.bay, Name: "Wild"}}
 		r.Lanes = nil
 		for i := range laneCount {
