@@ -493,6 +493,7 @@ func (l *laneActor) want(lane lanes.Lane) {
 	state := link.State{Hold: lane.Held, Session: lane.Session}
 	if lane.Session != nil {
 		state.Purchasing = lane.Session.Purchasing && l.r.settings().Layout.Purchasing
+		state.WarnAt = lane.WarnAt()
 	}
 	l.link.want(state, l.now)
 }

@@ -133,11 +133,11 @@ func (s Session) sell(now Instant, d time.Duration) (Session, error) {
 	if s.Remaining(now)+d <= 0 {
 		return s, ErrNoTimeLeft
 	}
-	told := s.told()
+	warned := s.warned()
 	s.Sold = sold
 	s.Left += d
-	if told = max(told, s.Remaining(now)); told != s.told() { // what is left again is told again
-		s.Told = told
+	if warned = max(warned, s.Remaining(now)); warned != s.warned() { // what is left again is told again
+		s.Told = warned
 	}
 	return s, nil
 }

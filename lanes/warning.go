@@ -31,16 +31,16 @@ type Ending struct {
 	EndsAt    time.Time     `json:"ends_at"` // UTC, unless the session is paused, or its time changes
 }
 
-// warnings are the times left at which the session on the lane is warned.
-func (l Lane) warnings() []time.Duration {
+// WarnAt are the times left at which the session on the lane is warned, in no order. There has to be one.
+func (l Lane) WarnAt() []time.Duration {
 	if own := l.Session.WarnAt; own != nil {
 		return own
 	}
 	return l.Warnings
 }
 
-// told is the time left down to which the session has been warned, or needs no warning: where so much was never left.
-func (s Session) told() time.Duration {
+// warned is the time left down to which the session has been warned, or needs no warning: where so much was never left.
+func (s Session) warned() time.Duration {
 	if s.Told == 0 {
 		return s.Sold
 	}
@@ -49,8 +49,8 @@ func (s Session) told() time.Duration {
 
 // untold returns the times left, longest first, that have been reached when so much remains, and were not told.
 func (l Lane) untold(remaining time.Duration) (due []time.Duration) {
-	for _, at := range l.warnings() {
-		if remaining <= at && at < l.Session.told() {
+	for _, at := range l.WarnAt() {
+		if remaining <= at && at < l.Session.warned() {
 			due = append(due, at)
 		}
 	}
@@ -65,8 +65,8 @@ func (l Lane) NextWarning() (at Instant, found bool) {
 		return at, false
 	}
 	longest := time.Duration(0)
-	for _, left := range l.warnings() {
-		if left < l.Session.told() {
+	for _, left := range l.WarnAt() {
+		if left < l.Session.warned() {
 			longest = max(longest, left)
 		}
 	}

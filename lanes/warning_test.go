@@ -49,32 +49,32 @@ func (w warningModel) reached(session uuid.UUID, remaining time.Duration) (reach
 }
 
 func (w warningModel) follow(t *rapid.T, before lanes.Lane, change lanes.Change, command lanes.Command, now lanes.Instant) {
-	var told []lanes.Ending
+	var endings []lanes.Ending
 	for _, event := range change.Events {
 		require.Equal(t, event.Kind == lanes.SessionEnding, event.Ending != nil)
 		if event.Ending != nil {
 			require.Equal(t, now.Wall.Add(event.Ending.Remaining), event.Ending.EndsAt, "it is true when it is made")
-			told = append(told, *event.Ending)
+			endings = append(endings, *event.Ending)
 		}
 	}
 	switch cmd := command.(type) {
 	case lanes.Warn:
 		remaining := before.Session.Remaining(now)
-		require.Len(t, told, 1, "what was reached meanwhile is told once")
-		require.Equal(t, remaining, told[0].Remaining)
+		require.Len(t, endings, 1, "what was reached meanwhile is told once")
+		require.Equal(t, remaining, endings[0].Remaining)
 		w.tell(t, before.Session.ID, remaining)
 	case lanes.Advance:
 		remaining := max(0, before.Session.Remaining(now)-cmd.By)
 		var left []time.Duration
-		for _, ending := range told {
+		for _, ending := range endings {
 			left = append(left, ending.Remaining)
 		}
 		require.Equal(t, w.reached(before.Session.ID, remaining), left, "each that is passed is told, in its order")
-		if len(told) > 0 {
+		if len(endings) > 0 {
 			w.tell(t, before.Session.ID, remaining)
 		}
 	default:
-		require.Empty(t, told)
+		require.Empty(t, endings)
 	}
 	w.observe(change.Lane, now)
 }

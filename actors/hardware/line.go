@@ -81,7 +81,7 @@ func (l *Line) Start(now lanes.Instant) Effects {
 // Want makes state the one that is wanted. Its revision is not looked at.
 func (l *Line) Want(state link.State, at Moment) (fx Effects) {
 	state.Revision = 0
-	if l.wanted == nil || state != *l.wanted {
+	if l.wanted == nil || !state.Same(*l.wanted) {
 		l.wanted = &state
 		l.send(at, &fx)
 	}

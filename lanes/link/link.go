@@ -8,6 +8,7 @@ package link
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -107,6 +108,14 @@ type State struct {
 	Hold       bool           // the fire line is locked, whatever the session
 	Session    *lanes.Session // nil: none, and the fire line is locked; never modified
 	Purchasing bool           // lane purchasing is in effect for the session
+	// WarnAt are the times left at which the controller warns by itself; none: it does not. Never modified.
+	WarnAt []time.Duration
+}
+
+// Same reports whether both ask the same of the hardware.
+func (s State) Same(other State) bool {
+	return s.Revision == other.Revision && s.Hold == other.Hold && s.Session == other.Session && s.Purchasing == other.Purchasing &&
+		slices.Equal(s.WarnAt, other.WarnAt)
 }
 
 // Open reports whether the state opens the fire line at that time.

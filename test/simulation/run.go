@@ -265,11 +265,11 @@ var warnings = []time.Duration{50 * time.Second, 20 * time.Second}
 
 // judgeWarnings checks that no session is warned twice at the same time left, unless its time was changed between.
 func (w *world) judgeWarnings(log []lanes.Logged) {
-	told := map[uuid.UUID]int{} // of each session: how many of the warnings need not be told any more
+	reached := map[uuid.UUID]int{} // of each session: how many of the warnings it has reached
 	for _, entry := range log {
 		switch event := entry.Event; event.Kind {
 		case lanes.SessionModified:
-			told[event.Session] = 0
+			reached[event.Session] = 0
 		case lanes.SessionEnding:
 			now := 0
 			for _, left := range warnings {
@@ -277,10 +277,10 @@ func (w *world) judgeWarnings(log []lanes.Logged) {
 					now++
 				}
 			}
-			if now <= told[event.Session] {
+			if now <= reached[event.Session] {
 				w.fail("session %s was warned again, with %v left", event.Session, event.Ending.Remaining)
 			}
-			told[event.Session] = now
+			reached[event.Session] = now
 		}
 	}
 }

@@ -226,7 +226,7 @@ var rules = []rule{
 		return c.apply(ctx, link.State{Revision: 1})
 	}},
 	{"takes a session that waits for its customer", func(c *Check, ctx context.Context) error {
-		return c.apply(ctx, link.State{Revision: 2, Session: c.session(lanes.Waiting, time.Minute)})
+		return c.apply(ctx, link.State{Revision: 2, Session: c.session(lanes.Waiting, time.Minute), WarnAt: []time.Duration{10 * time.Second}})
 	}},
 	{"knows what is in force in its next hello", func(c *Check, ctx context.Context) error {
 		hello, err := c.dial(ctx)

@@ -60,6 +60,7 @@ type Shown struct {
 
 	Purchasing bool
 	Purchase   *lanes.Purchase // its id, phase and message for the customer; nil: none in this session
+	Warns      bool            // the customer is told that the time will soon be used up
 }
 
 // Test checks one promise of a driver.

@@ -17,6 +17,7 @@ var states = []Test{
 	{"after a burst of states the last one is in force", with(burst)},
 	{"a state older than the one in force is ignored", with(olderState)},
 	{"a controller that stalled applies the newest state afterwards", with(stalled)},
+	{"the controller warns by itself", with(warnsByItself)},
 	{"the result of the session's latest purchase is shown", with(purchaseShown)},
 	{"the first state of a new connection is applied, although its revision is lower", with(firstState)},
 }
@@ -104,6 +105,25 @@ func firstState(s fixture) {
 	s.send(conn, received, link.State{Revision: 1})
 	assert.False(s, s.Controller.Shown().Open)
 	assert.Equal(s, []uint64{1}, received.revisions())
+}
+
+func warnsByItself(s fixture) {
+	conn, _, received := s.dial()
+	state := s.running() // an hour is left
+	state.WarnAt = []time.Duration{5 * time.Minute, 30 * time.Minute}
+	s.send(conn, received, state)
+	assert.False(s, s.Controller.Shown().Warns)
+	state.Revision, state.Session = 2, s.session(lanes.Running, 29*time.Minute)
+	s.send(conn, received, state)
+	assert.True(s, s.Controller.Shown().Warns)
+	s.cut(received)
+	assert.True(s, s.Controller.Shown().Warns, "without its gateway too")
+
+	conn, _, received = s.dial()
+	s.send(conn, received, link.State{Revision: 1, Session: s.session(lanes.Paused, 29*time.Minute), WarnAt: state.WarnAt})
+	assert.False(s, s.Controller.Shown().Warns, "paused")
+	s.send(conn, received, link.State{Revision: 2, Session: s.session(lanes.Running, time.Minute)})
+	assert.False(s, s.Controller.Shown().Warns, "nobody is warned")
 }
 
 func purchaseShown(s fixture) {

@@ -61,6 +61,7 @@ type Shown struct {
 
 	Purchasing bool
 	Purchase   *lanes.Purchase // the latest of the session, nil before the first
+	Warns      bool            // the customer is told that the time will soon be used up
 }
 
 // Shown returns the present state of the controller.
@@ -267,13 +268,14 @@ func (c *Controller) connect(lane link.Lane, receiver link.Receiver, wired bool)
 // fireLine is the state in force on a lane, with its countdown (LINK.md, Safety table). The zero value is a controller
 // without a state since power-up: locked.
 type fireLine struct {
-	Shown               // Remaining is that at since, and Open is not set
-	since time.Duration // when the state was applied, on the controller's own clock
+	Shown                  // Remaining is that at since, and Open and Warns are not set
+	since  time.Duration   // when the state was applied, on the controller's own clock
+	warnAt []time.Duration // left
 }
 
 // newFireLine returns the fire line after the controller has applied the state.
 func newFireLine(s link.State, now lanes.Instant) fireLine {
-	f := fireLine{Shown{Revision: s.Revision, Hold: s.Hold}, now.Mono}
+	f := fireLine{Shown: Shown{Revision: s.Revision, Hold: s.Hold}, since: now.Mono, warnAt: s.WarnAt}
 	if s.Session != nil {
 		f.Session, f.Phase, f.Remaining = s.Session.ID, s.Session.Phase, s.Session.Remaining(now)
 		f.Purchasing, f.Purchase = s.Purchasing, s.Session.Purchase
@@ -285,6 +287,7 @@ func newFireLine(s link.State, now lanes.Instant) fireLine {
 func (f fireLine) shownAt(now lanes.Instant) Shown {
 	shown := f.Shown
 	shown.Open, shown.Remaining = f.open(now), f.remaining(now)
+	shown.Warns = shown.Open && slices.ContainsFunc(f.warnAt, func(left time.Duration) bool { return shown.Remaining <= left })
 	return shown
 }
 

@@ -215,19 +215,33 @@ func (o object) quantity(key string) int {
 	return n
 }
 
+// maxMilliseconds is the longest time.Duration.
+const maxMilliseconds = uint64(math.MaxInt64 / time.Millisecond)
+
 // duration reads a number of milliseconds.
 func (o object) duration(key string) time.Duration {
-	const maximum = uint64(math.MaxInt64 / time.Millisecond)
 	if o.shape != nil {
-		o.notes(key, countRule(0, maximum))
+		o.notes(key, countRule(0, maxMilliseconds))
 		return 0
 	}
 	n := o.count(key, 0)
-	if n > maximum {
+	if n > maxMilliseconds {
 		o.fail(key, "a time that is less than 292 years")
 		return 0
 	}
 	return time.Duration(n) * time.Millisecond
+}
+
+// optionalDurations reads a list of numbers of milliseconds; none if the key is missing.
+func (o object) optionalDurations(key string) (all []time.Duration) {
+	if !o.has(key) || o.notes(key, durationsRule) {
+		return nil
+	}
+	for _, raw := range o.list(key) {
+		item := object{values: map[string]json.RawMessage{key: raw}, prefix: o.prefix, first: o.first}
+		all = append(all, item.duration(key))
+	}
+	return all
 }
 
 // id reads a UUID with its hyphens; uuid.Parse alone accepts other forms.
@@ -354,6 +368,7 @@ type session struct {
 	Phase      lanes.Phase `json:"phase"`
 	Remaining  int64       `json:"remaining_ms"`
 	Purchasing bool        `json:"enable_purchasing"`
+	WarnAt     []int64     `json:"warn_at_ms,omitempty"`
 }
 
 type purchase struct {
@@ -374,7 +389,10 @@ func State(s ProvenState, now lanes.Instant) []byte {
 		Proof    string    `json:"proof,omitempty"`
 	}{Type: typeState, Revision: s.Revision, Hold: s.Hold, Proof: s.Proof}
 	if current := s.Session; current != nil {
-		message.Session = &session{current.ID, current.Customer, current.Group, current.Phase, milliseconds(current.Remaining(now)), s.Purchasing}
+		message.Session = &session{current.ID, current.Customer, current.Group, current.Phase, milliseconds(current.Remaining(now)), s.Purchasing, nil}
+		for _, left := range s.WarnAt {
+			message.Session.WarnAt = append(message.Session.WarnAt, milliseconds(left))
+		}
 		if latest := current.Purchase; latest != nil {
 			message.Purchase = &purchase{latest.ID, latest.Phase, truncate(latest.UserMessage)}
 		}
@@ -455,6 +473,7 @@ func readState(o object) link.State {
 		Phase: readPhase(current), Left: current.duration("remaining_ms"),
 	}
 	s.Purchasing = current.flag("enable_purchasing")
+	s.WarnAt = current.optionalDurations("warn_at_ms")
 	o.ifGiven("session", func(o object) {
 		if !o.has("purchase") {
 			return

@@ -53,6 +53,9 @@ func TestGatewayWrites(t *testing.T) {
 		{"session", state(link.State{Revision: 8, Hold: true, Session: running, Purchasing: true}, now), `{"type":"state","revision":8,"hold":true,
 			"session":{"session_id":"66666666-6666-4666-8666-000000000001","customer_name":"Jo <Smith>","group_id":"33333333-3333-4333-8333-000000000001",
 			"phase":"running","remaining_ms":1798999,"enable_purchasing":true},"purchase":null}`},
+		{"warnings", state(link.State{Revision: 8, Session: running, WarnAt: []time.Duration{5 * time.Minute, 90 * time.Second}}, now), `{"type":"state","revision":8,"hold":false,
+			"session":{"session_id":"66666666-6666-4666-8666-000000000001","customer_name":"Jo <Smith>","group_id":"33333333-3333-4333-8333-000000000001",
+			"phase":"running","remaining_ms":1798999,"enable_purchasing":false,"warn_at_ms":[300000,90000]},"purchase":null}`},
 		{"purchase", state(link.State{Revision: 9, Session: &bought}, now), `{"type":"state","revision":9,"hold":false,
 			"session":{"session_id":"66666666-6666-4666-8666-000000000001","customer_name":"Jo <Smith>","group_id":"33333333-3333-4333-8333-000000000001",
 			"phase":"running","remaining_ms":1798999,"enable_purchasing":false},
@@ -214,6 +217,8 @@ func TestRulesOfAGateway(t *testing.T) {
 		{state, `"hold":false,`, "", "hold: wants true or false"},
 		{state, `"remaining_ms":0`, `"remaining_ms":null`, "session.remaining_ms: wants a whole number from 0"},
 		{state, `"user_message":""`, `"user_message":null`, "purchase.user_message: wants text"}, // the gateway always sends one
+		{state, `"remaining_ms":0`, `"remaining_ms":0,"warn_at_ms":[-1]`, "session.warn_at_ms: wants a whole number from 0"},
+		{state, `"remaining_ms":0`, `"remaining_ms":0,"warn_at_ms":5`, "session.warn_at_ms: wants a list"},
 		{state, "pending", "maybe", "purchase.phase: wants one of [pending accepted refused unresolved]"},
 		{`{"type":"ack","log_id":"log","seq":0}`, "", "", "seq: wants a whole number from 1"},
 	} {

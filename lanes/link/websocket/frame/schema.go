@@ -182,6 +182,8 @@ var (
 		"not", map[string]any{"const": uuid.Nil.String()})
 	tokenRule = ruleOf("string", "pattern", "^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$")
 	listRule  = ruleOf("array", "items", map[string]any{"type": "string"})
+
+	durationsRule = ruleOf("array", "items", countRule(0, maxMilliseconds)())
 )
 
 func countRule(minimum, maximum uint64) func() map[string]any {
@@ -233,6 +235,7 @@ var meanings = map[string]string{
 	"state.session.phase":             "waiting and paused: the fire line is locked; running: open",
 	"state.session.remaining_ms":      "Milliseconds left when this was sent; at zero the controller locks by itself",
 	"state.session.enable_purchasing": "The customer may buy at the lane",
+	"state.session.warn_at_ms":        "With so many milliseconds left the controller warns the customer by itself; null: it does not",
 	"state.purchase":                  "The latest purchase of the session; null: none",
 	"state.purchase.purchase_id":      "The id that the controller gave it",
 	"state.purchase.phase":            "unresolved: nobody knows yet, staff settle it",
