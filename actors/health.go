@@ -24,6 +24,7 @@ func (r *Range) Health() lanes.Health {
 		Waiting: r.delivery.Waiting(), LateP99: r.lateness.P99(now), Restarts: r.tree.Restarts(),
 		LevelAt:   r.delivery.LevelAt(now.Wall),
 		Uncleared: r.board.Statistics(now, r.Holds()).Uncleared,
+		Turns:     r.board.Turns(now),
 	}
 	for _, webhook := range r.delivery.Health() {
 		health.Retrying += webhook.Retrying
@@ -77,6 +78,7 @@ func (r *Range) LaneActor(lane uuid.UUID) (health lanes.LaneHealth, found bool) 
 	if !found {
 		return lanes.LaneHealth{}, false
 	}
+	now := r.clock.Now()
 	health = lanes.LaneHealth{
 		Link: link, Held: status.Lane.Held, Locked: status.Locked, NotUsable: status.NotUsable,
 		Restarts: r.tree.LaneRestarts()[lane], Unsaved: r.committer.Backlog().Lanes[lane],
@@ -84,8 +86,12 @@ func (r *Range) LaneActor(lane uuid.UUID) (health lanes.LaneHealth, found bool) 
 	}
 	health.Restarts.Lane, health.Restarts.Name = lane, status.Name
 	health.Unsaved.Lane, health.Unsaved.Name = lane, status.Name
+	if turn := status.Lane.Turn; turn != nil {
+		health.Turn, health.TurnCounts = new(turn.Time(now)), turn.Counts
+	}
+	health.LastTurn = status.Lane.LastTurn
 	if s := status.Lane.Session; s != nil {
-		health.Session, health.Phase, health.Remaining = s.ID, s.Phase, s.Remaining(r.clock.Now())
+		health.Session, health.Phase, health.Remaining = s.ID, s.Phase, s.Remaining(now)
 	}
 	return health, true
 }

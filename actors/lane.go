@@ -203,6 +203,7 @@ func (l *laneActor) resume(lane lanes.Lane) {
 	l.swap(lane, nil)
 	l.r.purchases.Start(l.lane)
 	l.reconcileHolds()
+	l.recountTurn()
 	if l.parked {
 		l.parked = false
 		l.publishLink()
@@ -506,6 +507,7 @@ func (l *laneActor) answer(p *pendingSave) {
 		l.handOver(q.ticket, *p.change.Other)
 	}
 	q.end(true)
+	l.r.observeTurn(p.change)
 	q.answer(p.change.Answer, nil, p.events...)
 	line := logLine(l.r, l.lane, q, nil, p.life != nil).Int("events", len(p.events))
 	if p.change.Settled != nil {

@@ -48,6 +48,7 @@ func (g *Gateway) recover(ctx context.Context, s Settings, epoch uint64) (*Range
 	r.laneProps = r.tree.Props(laneKind, func() supervised.Actor { return &laneActor{r: r} })
 	r.connectionProps = r.tree.Props(connectionKind, func() supervised.Actor { return &connection{r: r} })
 	r.unready.reset(s.Layout.Lanes)
+	r.metrics.TurnTime.WithLabelValues(r.id.String()) // from 0, so that increase() sees the first turn
 	r.holds.Store(&loaded.Holds)
 	r.committer = commit.New(commit.Config{
 		Range: r.id, Epoch: epoch, Store: g.store, Clock: r.clock, Keys: r.keys, Metrics: r.metrics, Log: r.log,

@@ -476,4 +476,5 @@ func (l *laneActor) replaced() {
 	}
 	l.swap(l.lane, nil)
 	l.reconcileHolds()
+	l.recountTurn()
 }

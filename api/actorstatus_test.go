@@ -20,6 +20,7 @@ var actorHealth = func() lanes.ActorHealth {
 		Health: lanes.Health{
 			Links: map[lanes.LinkState]int{lanes.LinkUp: 1, lanes.LinkDown: 100, lanes.LinkFaulty: 0}, Unsaved: 4, Waiting: 7,
 			LateP99: 1500 * time.Microsecond, Restarts: map[string]int{"lane": 2},
+			Turns: lanes.TurnFigures{Waiting: 3, Longest: time.Hour, Turns: 2, Median: 90 * time.Second},
 		},
 		Live:      map[string]int{"range": 1, "events": 1, "lane": 2},
 		Restarted: []lanes.LaneRestarts{{Lane: uuid.MustParse(theLane), Name: "Lane 1", Restarts: 2, Last: noon, Kind: "lane", Message: "landed"}},
@@ -42,7 +43,8 @@ func (s *fakeOperatedRange) LaneActor(lane uuid.UUID) (lanes.LaneHealth, bool) {
 		Link:    lanes.LinkHealth{Lane: lane, Name: "Lane 1", Link: lanes.LinkFaulty, Since: noon, Restarts: 3, LastError: "another lane's"},
 		Session: uuid.MustParse(theSession), Phase: lanes.Paused, Remaining: 90 * time.Second, Held: true,
 		NotUsable: "its controller is faulty",
-		Restarts:  actorHealth.Restarted[0], Unsaved: actorHealth.NotSaved[0],
+		Turn:      new(2 * time.Minute), LastTurn: &lanes.TurnTime{At: noon, Took: time.Minute},
+		Restarts: actorHealth.Restarted[0], Unsaved: actorHealth.NotSaved[0],
 		Commands: []lanes.Commanded{{
 			At: noon, By: lanes.ByStaff, Who: "sam", Command: "pause", Result: "ceasefire", Took: 5 * time.Millisecond,
 			Session: uuid.MustParse(theSession), Trace: "4bf92f3577b34da6a3ce929d0e0e4736",
@@ -79,6 +81,7 @@ func TestTheActorsOfAllRanges(t *testing.T) {
 	ranges := body["ranges"].([]any)
 	require.Equal(t, "not_owner", ranges[0].(map[string]any)["state"], "a range that is not running comes first")
 	require.Equal(t, 1.5, ranges[1].(map[string]any)["timers_late_p99_ms"])
+	require.Equal(t, map[string]any{"lanes_waiting": 3.0, "longest_s": 3600.0, "turns": 2.0, "median_s": 90.0}, ranges[1].(map[string]any)["turns"])
 	require.Len(t, body["links"], lanes.MaxUnwell)
 	restarted := body["restarted"].([]any)[0].(map[string]any)
 	require.Equal(t, map[string]any{
@@ -108,6 +111,8 @@ func TestTheActorsOfALane(t *testing.T) {
 	require.Equal(t, true, lane["hold"])
 	require.Equal(t, map[string]any{"state": "faulty", "since": "2026-05-01T12:00:00.250Z", "restarts": 3.0, "last_error": "another lane's"}, lane["link"])
 	require.Equal(t, map[string]any{"since": "2026-05-01T12:00:00.250Z", "changes": 4.0}, lane["unsaved"])
+	require.Equal(t, map[string]any{"seconds": 120.0, "counts": false}, lane["turn"])
+	require.Equal(t, map[string]any{"at": "2026-05-01T12:00:00.250Z", "seconds": 60.0}, lane["last_turn"])
 	commands := lane["commands"].([]any)
 	require.Equal(t, map[string]any{
 		"at": "2026-05-01T12:00:00.250Z", "by": "staff", "who": "sam", "command": "pause", "result": "ceasefire", "took_ms": 5.0,

@@ -49,6 +49,7 @@ func (c *Change) enter(s Session, entered, now Instant) Session {
 		entered = now
 	}
 	s = s.begin(entered)
+	c.endTurn(&s, entered)
 	c.addEvent(SessionStarted, &s, c.Lane.ID, entered)
 	return c.underHold(s, c.Lane, now)
 }
@@ -183,6 +184,7 @@ func (c *Change) end(s Session, at Instant, reason EndReason) {
 	ended.Session = s
 	c.Ended = &ended
 	c.Lane.Session, c.Lane.Help = nil, nil
+	c.Lane.beginTurn(&s, at)
 	// Nobody has asked for the end, so that the customer may still be there.
 	if reason == Expired || reason == Simulated {
 		c.Lane.Uncleared = &Uncleared{Session: s.ID, Since: at}

@@ -35,6 +35,8 @@
 //	           │          └────► unresolved   nobody knows, or the session has ended: Lane.Open keeps it until staff clear it
 //	           └───────────────► refused      it could not be sent in time: the shop is busy
 //
+// Between two sessions a lane has a Turn (turn.go), from the end of the one to the begin of the other.
+//
 // While a hold lies over the lane, a session that begins or resumes is paused in the same change, before any of its
 // time is used. Waiting and paused sessions keep their time; only a running one has a deadline.
 package lanes

@@ -20,6 +20,7 @@ type Health struct {
 	Restarts map[string]int    // actors of the range that were started again after a panic, by kind
 
 	Uncleared int // lanes whose session's time is up, and that are not clear
+	Turns     TurnFigures
 }
 
 // LinkHealth is how a lane's link is doing.
@@ -96,7 +97,12 @@ type LaneHealth struct {
 	Held      bool   // a hold lies over the lane
 	Locked    bool   // its hardware has confirmed that
 	NotUsable string // why it is not, empty when it is
-	Restarts  LaneRestarts
-	Unsaved   LaneUnsaved
-	Commands  []Commanded // the newest first, at most MaxCommands; those of this life of the gateway
+
+	Turn       *time.Duration // that the lane has waited for its next session; nil: it does not wait
+	TurnCounts bool           // it is not held, and for sale or sold
+	LastTurn   *TurnTime      // nil: none is over
+
+	Restarts LaneRestarts
+	Unsaved  LaneUnsaved
+	Commands []Commanded // the newest first, at most MaxCommands; those of this life of the gateway
 }

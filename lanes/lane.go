@@ -28,6 +28,11 @@ type Lane struct {
 	// or sold. See ToClear.
 	Uncleared *Uncleared `json:"uncleared,omitempty"`
 
+	// Turn is the lane between two sessions, nil before the end of the first and while one that has begun is on it.
+	// LastTurn is the newest turn that is over, nil before the first.
+	Turn     *Turn     `json:"turn,omitempty"`
+	LastTurn *TurnTime `json:"last_turn,omitempty"`
+
 	// Open are purchases that staff have to see to: the unresolved ones, and those still pending whose
 	// session has ended. The list is a value as well: to change it is to make another.
 	Open []*Purchase `json:"open_purchases,omitempty"`
@@ -51,6 +56,7 @@ func (l Lane) WithUnsaved(other Lane) Lane {
 func (l Lane) Equal(other Lane) bool {
 	return l.ID == other.ID && l.Session == other.Session && l.Held == other.Held && l.Log == other.Log && l.Fault == other.Fault &&
 		l.Released == other.Released && l.Sale == other.Sale && l.Help == other.Help && l.Stray == other.Stray && l.Uncleared == other.Uncleared &&
+		l.Turn == other.Turn && l.LastTurn == other.LastTurn &&
 		slices.Equal(l.Open, other.Open) && l.Accessible == other.Accessible && l.Usable == other.Usable && l.Purchasing == other.Purchasing &&
 		l.Reserved == other.Reserved && l.SameTerms(other.Terms)
 }
@@ -68,10 +74,11 @@ type Change struct {
 	Events  []Event // in the order of the facts
 	Ended   *Ended  // the session that ended, for the history
 	Answer  *SessionView
-	Settled *Purchase // that was pending, or waited for staff, and no longer does; or now waits for staff
-	Closing bool      // it closes the fire line: it stays in force although it cannot be saved yet
-	Note    string    // why a report changed nothing, for the log
-	Missing uint64    // reports of the controller's log before this one that never came
+	Settled *Purchase      // that was pending, or waited for staff, and no longer does; or now waits for staff
+	Closing bool           // it closes the fire line: it stays in force although it cannot be saved yet
+	Turn    *time.Duration // what the lane had waited for the session that began; nil: none began, or no turn ended
+	Note    string         // why a report changed nothing, for the log
+	Missing uint64         // reports of the controller's log before this one that never came
 
 	decided  Instant
 	decision Decision // of the first event
@@ -81,11 +88,12 @@ type Change struct {
 func (c Change) Changes(lane Lane) bool {
 	return c.Lane.Session != lane.Session || c.Lane.Held != lane.Held || c.Lane.Log != lane.Log || c.Lane.Fault != lane.Fault ||
 		c.Lane.Sale != lane.Sale || c.Lane.Help != lane.Help || c.Lane.Stray != lane.Stray || c.Lane.Uncleared != lane.Uncleared ||
+		c.Lane.Turn != lane.Turn || c.Lane.LastTurn != lane.LastTurn ||
 		!slices.Equal(c.Lane.Open, lane.Open) || len(c.Events) > 0
 }
 
 // Command is something asked of a lane. Its types are in sell.go, clock.go, warning.go, holds.go, move.go, buy.go,
-// call.go, clearing.go, reopen.go, downtime.go and report.go.
+// call.go, clearing.go, reopen.go, downtime.go, turn.go and report.go.
 type Command interface {
 	// Name is the word for it in logs and counts.
 	Name() string
@@ -104,6 +112,10 @@ func (l Lane) Decide(now Instant, command Command) (Change, error) {
 	}
 	if err := command.decide(now, &c); err != nil {
 		return Change{}, err
+	}
+	c.Lane.countTurn(now)
+	if c.Other != nil {
+		c.Other.countTurn(now)
 	}
 	if len(c.Events) > 0 {
 		decision := c.decision

@@ -30,6 +30,10 @@ func (cmd Move) decide(now Instant, c *Change) error {
 	s = c.underHold(s, to, now)
 	to.Session, to.Reserved, to.Uncleared = &s, false, nil
 	c.Lane.Session, c.Lane.Help = nil, nil
+	if s.Began != nil { // the turn of the other lane ends, and is nobody's: the session has that of the lane where it began
+		c.Lane.beginTurn(&s, now)
+		to.Turn = nil
+	}
 	for _, open := range c.Lane.Open { // what staff have to see to goes along
 		if open.Session == s.ID {
 			to.Open = append(slices.Clone(to.Open), open)

@@ -31,6 +31,9 @@ func (cmd Reopen) decide(now Instant, c *Change) error {
 	}
 	was := cmd.Ended.Session
 	begun := was.Began != nil
+	if turn := c.Lane.Turn; turn != nil && turn.After == was.ID {
+		c.Lane.Turn = nil // the same customer goes on
+	}
 	create := Create{
 		Session: ReopenedAs(was.ID), Group: was.Group, Customer: was.Customer,
 		Minutes:    int((was.Left + time.Minute - 1) / time.Minute),

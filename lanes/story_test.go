@@ -78,6 +78,8 @@ func (s *story) step(t *testing.T, d *datadriven.TestData) string {
 		}
 		s.lanes[s.at] = lane
 		return s.describeLanes()
+	case "turns": // what the lanes wait between sessions
+		return s.describeTurns()
 	case "crash": // the gateway starts again from what is saved, on the same boot of the machine or another
 		return s.crash(t, d)
 	}
@@ -248,6 +250,40 @@ func (s *story) crash(t *testing.T, d *datadriven.TestData) string {
 	lane := snapshot.Restore(now, checkpoint).RanOn(checkpoint.Down(now), s.now)
 	s.lanes[s.at] = lane.WithUnsaved(before)
 	return s.describeLanes()
+}
+
+// describeTurns describes what the lanes wait between sessions, and what the sessions on them have on record of that.
+func (s *story) describeTurns() string {
+	var out strings.Builder
+	for _, name := range []string{"1", "2"} {
+		lane := s.lanes[name]
+		if turn := lane.Turn; turn != nil {
+			fmt.Fprintf(&out, "lane %s: waits since session %s, for %s", name, strings.TrimLeft(turn.After.String()[24:], "0"), turn.Time(s.now))
+			if !turn.Counts {
+				out.WriteString(", does not count now")
+			}
+			out.WriteString("\n")
+		}
+		if last := lane.LastTurn; last != nil {
+			fmt.Fprintf(&out, "lane %s: waited last for %s, until %s\n", name, last.Took, last.At.Format("15:04:05"))
+		}
+		if session := lane.Session; session != nil && session.Turn != nil {
+			fmt.Fprintf(&out, "lane %s: its session has %s\n", name, *session.Turn)
+		}
+	}
+	if s.ended.Session.Turn != nil {
+		fmt.Fprintf(&out, "the session that ended last has %s\n", *s.ended.Session.Turn)
+	}
+	return out.String() + s.describeFigures()
+}
+
+func (s *story) describeFigures() string {
+	var times lanes.TurnTimes
+	for _, lane := range s.lanes {
+		times.Add(lane, s.now)
+	}
+	f := times.Figures()
+	return fmt.Sprintf("figures: %d waiting, %s at most; %d turns, %s in the middle\n", f.Waiting, f.Longest, f.Turns, f.Median)
 }
 
 // apply takes the change over and describes it.

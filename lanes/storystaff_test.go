@@ -34,6 +34,8 @@ func staffCommand(t *testing.T, d *datadriven.TestData, session uuid.UUID) lanes
 		return lanes.HelpDone{}
 	case "hit-noted":
 		return lanes.HitNoted{}
+	case "count-turn":
+		return lanes.CountTurn{}
 	case "cleared":
 		return lanes.Cleared{}
 	case "make-up":

@@ -73,6 +73,17 @@ func (c *Statistics) add(now lanes.Instant, lane *lanes.LaneStatus, under func(l
 	}
 }
 
+// Turns returns what the lanes wait between sessions at now.
+func (v *View) Turns(now lanes.Instant) lanes.TurnFigures {
+	var times lanes.TurnTimes
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	for i := range v.lanes {
+		times.Add(v.lanes[i].Lane, now)
+	}
+	return times.Figures()
+}
+
 // covering reports whether the holds in force lie over a lane. It goes through them once, not once for every lane.
 func covering(holds lanes.Holds) func(lanes.Place) bool {
 	over := make(map[lanes.Scope]bool, len(holds.InForce))

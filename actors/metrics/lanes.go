@@ -14,6 +14,7 @@ type laneMetrics struct {
 	TokenCommands  *prometheus.CounterVec
 	CommandSeconds *prometheus.HistogramVec
 	TimerLateness  prometheus.Histogram
+	TurnTime       *prometheus.HistogramVec
 	ReportsIgnored *prometheus.CounterVec
 	ReportsMissing prometheus.Counter
 	Purchases      *prometheus.CounterVec
@@ -36,6 +37,10 @@ func (m maker) ofLanes() laneMetrics {
 			"How long after a session's deadline the stop order was handed to the lane's link. Normal is less than 10 ms; more "+
 				"says that the machine is overloaded, or was suspended.",
 			.0005, .001, .0025, .005, .01, .025, .05, .1, .25, 1, 10),
+		TurnTime: m.histograms("lane_turn_seconds",
+			"How long lanes waited from the end of a session to the begin of the next, by range; without time under a hold, and in which "+
+				"they were closed for sale. What is normal is the range's own: it rises when customers stay away, or lanes are not cleared.",
+			[]string{"range"}, 30, 60, 120, 180, 300, 600, 900, 1800, 3600, 7200, 14400, 28800),
 		ReportsIgnored: m.counters("lane_reports_ignored_total",
 			"Reports of lane hardware that changed nothing, by reason. Some that were reported before are normal after a link "+
 				"came up again.", "reason"),

@@ -61,6 +61,15 @@ type rangeView struct {
 	NotSaved int                     `json:"lanes_unsaved"`
 	Events   int                     `json:"events_waiting"`
 	LateP99  float64                 `json:"timers_late_p99_ms"`
+	Turns    turnsView               `json:"turns"`
+}
+
+// turnsView is what lanes wait between sessions.
+type turnsView struct {
+	Waiting int     `json:"lanes_waiting"`
+	Longest float64 `json:"longest_s"` // of those
+	Turns   int     `json:"turns"`     // newest turns of lanes in the last 12 hours
+	Median  float64 `json:"median_s"`  // of those
 }
 
 // laneName identifies the lane of an entry.
@@ -144,6 +153,7 @@ func (o *overview) add(id uuid.UUID, layout lanes.Layout, health lanes.ActorHeal
 		Restarts: map[string]int{},
 		Links:    health.Links, Writable: health.Writable, Unsaved: health.Unsaved, NotSaved: health.NotSavedLanes, Events: health.Waiting,
 		LateP99: milliseconds(health.LateP99),
+		Turns:   turnsView{health.Turns.Waiting, seconds(health.Turns.Longest), health.Turns.Turns, seconds(health.Turns.Median)},
 	}
 	maps.Copy(r.Restarts, health.Restarts) // {} instead of null if nothing was restarted
 	o.Ranges = append(o.Ranges, r)
@@ -228,6 +238,8 @@ func (r rangeView) severity() int {
 	return n
 }
 
+func seconds(d time.Duration) float64 { return d.Round(time.Millisecond).Seconds() }
+
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // laneView is the state of one lane and its latest commands.
@@ -242,7 +254,21 @@ type laneView struct {
 	Link     laneLink        `json:"link"`
 	Restarts laneRestarts    `json:"restarts"` // of its actors, after panics
 	Unsaved  *unsavedChanges `json:"unsaved"`  // null: everything is saved
+	Turn     *turnView       `json:"turn"`     // null: it does not wait for a session
+	LastTurn *lastTurnView   `json:"last_turn"`
 	Commands []commandView   `json:"commands"` // newest first
+}
+
+// turnView is a lane that waits for its next session.
+type turnView struct {
+	Seconds float64 `json:"seconds"`
+	Counts  bool    `json:"counts"` // it is not held, and for sale or sold
+}
+
+// lastTurnView is what a lane had waited for a session, and when that began.
+type lastTurnView struct {
+	At      string  `json:"at"`
+	Seconds float64 `json:"seconds"`
 }
 
 // sessionView names no customer.
@@ -296,6 +322,12 @@ func viewOf(now time.Time, rangeID uuid.UUID, rangeName string, health lanes.Lan
 	}
 	if health.Session != uuid.Nil {
 		v.Session = &sessionView{health.Session, health.Phase, health.Remaining.Round(time.Millisecond).Minutes()}
+	}
+	if health.Turn != nil {
+		v.Turn = &turnView{seconds(*health.Turn), health.TurnCounts}
+	}
+	if last := health.LastTurn; last != nil {
+		v.LastTurn = &lastTurnView{endpoint.Stamp(last.At), seconds(last.Took)}
 	}
 	if health.Unsaved.Changes > 0 {
 		v.Unsaved = &unsavedChanges{endpoint.Stamp(health.Unsaved.Since), health.Unsaved.Changes}

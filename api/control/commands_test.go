@@ -132,7 +132,7 @@ func TestHealth(t *testing.T) {
 	b := newFixture(t).signedIn()
 	require.JSONEq(t, `{"links":{"up":1,"down":0,"faulty":0},"insecure_links":5,"lanes":[{"lane_id":"`+lane1+`","name":"Lane 1","link":"up",`+
 		`"since":"2026-05-01T12:00:00.250Z","restarts":4,"last_error":"refused"}],"store":{"writable":true,"unsaved":2},`+
-		`"events":{"waiting":3,"retrying":20000,"level_at":"2026-05-01T12:02:50.250Z"},"timers":{"late_p99_ms":1.5},"actors":{"restarts":{}},"lanes_not_clear":6,"refused_sign_ins":{"count":0,"last":null}}`, b.send("GET", "/control/api/health", "").Body.String())
+		`"events":{"waiting":3,"retrying":20000,"level_at":"2026-05-01T12:02:50.250Z"},"timers":{"late_p99_ms":1.5},"actors":{"restarts":{}},"lanes_not_clear":6,"turns":{"lanes_waiting":3,"longest_minutes":41.5,"turns":2,"median_minutes":7.25},"refused_sign_ins":{"count":0,"last":null}}`, b.send("GET", "/control/api/health", "").Body.String())
 }
 
 func TestARangeThatIsNotRunning(t *testing.T) {

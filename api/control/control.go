@@ -22,6 +22,7 @@ import (
 	"rangegate/api/screens"
 	"rangegate/api/staffops"
 	"rangegate/lanes"
+	"rangegate/webhook"
 )
 
 //go:embed web/*.html web/*.css web/*.js web/*.svg
@@ -194,8 +195,18 @@ type healthView struct {
 	Actors   map[string]map[string]int `json:"actors"`
 	// Uncleared is how many lanes are not clear after the time of their session.
 	Uncleared int `json:"lanes_not_clear"`
+	// Turns are what lanes wait between sessions.
+	Turns turnsView `json:"turns"`
 	// SignIns are those that were refused in the last 24 hours.
 	SignIns refusedView `json:"refused_sign_ins"`
+}
+
+// turnsView is about lanes that wait for their next session, and about the newest turn of each in the last 12 hours.
+type turnsView struct {
+	Waiting int     `json:"lanes_waiting"`
+	Longest float64 `json:"longest_minutes"` // of those
+	Turns   int     `json:"turns"`
+	Median  float64 `json:"median_minutes"` // of those turns
 }
 
 type refusedView struct {
@@ -237,5 +248,6 @@ func health(_ context.Context, r staffRange, _ endpoint.Empty) (healthView, erro
 		Events: eventsView{h.Waiting, h.Retrying, endpoint.OptionalStamp(&h.LevelAt)},
 		Timers: map[string]float64{"late_p99_ms": float64(h.LateP99.Microseconds()) / 1000},
 		Actors: map[string]map[string]int{"restarts": restarts}, Uncleared: h.Uncleared, SignIns: r.refused,
+		Turns: turnsView{h.Turns.Waiting, webhook.Minutes(h.Turns.Longest), h.Turns.Turns, webhook.Minutes(h.Turns.Median)},
 	}, nil
 }

@@ -133,6 +133,7 @@ func (f *fakeRange) Health() lanes.Health {
 		Waiting: 3, Retrying: 20_000, LevelAt: noon.Wall.Add(170 * time.Second),
 		Lanes:   []lanes.LinkHealth{{Lane: theLane, Name: "Lane 1", Link: lanes.LinkUp, Since: noon.Wall, Restarts: 4, LastError: "refused"}},
 		LateP99: 1500 * time.Microsecond,
+		Turns:   lanes.TurnFigures{Waiting: 3, Longest: 41*time.Minute + 30*time.Second, Turns: 2, Median: 7*time.Minute + 15*time.Second},
 	}
 }
 

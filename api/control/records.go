@@ -142,7 +142,8 @@ type endedView struct {
 	Duration  int       `json:"duration"` // minutes sold
 	Used      float64   `json:"minutes_used"`
 	Paused    float64   `json:"minutes_paused"`
-	MayReopen bool      `json:"may_reopen"` // unless it was reopened before
+	Turn      *float64  `json:"minutes_turn"` // null: none
+	MayReopen bool      `json:"may_reopen"`   // unless it was reopened before
 	v2.Correlation
 }
 
@@ -216,6 +217,7 @@ func (h rangeHistory) view(e lanes.Ended) endedView {
 		Customer: e.Session.Customer, CreatedAt: endpoint.Stamp(e.Session.Created.Wall), EndedAt: endpoint.Stamp(e.At),
 		Reason: string(e.Reason), Duration: int(e.Session.Sold / time.Minute), Used: webhook.Minutes(e.Used),
 		Paused:      webhook.Minutes(e.Paused),
+		Turn:        v2.OptionalMinutes(e.Session.Turn),
 		MayReopen:   lanes.Reopen{Ended: e}.Possible(h.r.Now()),
 		Correlation: v2.CorrelationOf(e.Session.Correlation),
 	}

@@ -59,6 +59,8 @@ type EndedView struct {
 	Reason        string  `json:"end_reason" enum:"expired,pos,staff,lane,simulated" doc:"Its time was used up, or who stopped it" example:"expired"`
 	MinutesUsed   float64 `json:"minutes_used" min:"0" example:"60"`
 	MinutesPaused float64 `json:"minutes_paused" min:"0" example:"4.25"`
+	// Turn is a pointer: 0 is a turn too.
+	Turn *float64 `json:"minutes_turn,omitempty" min:"0" doc:"The turn-time: what the lane had waited on which it began, since the end of the session before; without time under a hold or in which the lane was closed for sale. Absent for a session that never began, for the first one of a lane, and for one that staff had go on with another" example:"7.5"`
 }
 
 type page struct {
@@ -186,6 +188,7 @@ func history(ctx context.Context, r Range, p historyPage) (History, error) {
 
 func viewOfEnded(e lanes.Ended) EndedView {
 	return EndedView{
+		Turn:        OptionalMinutes(e.Session.Turn),
 		SessionView: ViewOf(e.View()), Customer: e.Session.Customer, EndedAt: endpoint.Stamp(e.At),
 		Reason: string(e.Reason), MinutesUsed: webhook.Minutes(e.Used), MinutesPaused: webhook.Minutes(e.Paused),
 	}

@@ -52,6 +52,14 @@ func ViewOf(s *lanes.SessionView) SessionView {
 	return view
 }
 
+// OptionalMinutes is webhook.Minutes, or nil for nil.
+func OptionalMinutes(d *time.Duration) *float64 {
+	if d == nil {
+		return nil
+	}
+	return new(webhook.Minutes(*d))
+}
+
 // Sale is a request to sell time on a lane.
 type Sale struct {
 	Lane    uuid.UUID

@@ -17,7 +17,8 @@ import (
 //	3   the trace ids of the requests behind events and purchases
 //	4   the same records: it kept older releases from a new file format
 //	5   the offset of a checkpoint's wall clock, what the POS knows a session by, attempts beyond the first and what follows from them,
-//	    lanes that are not clear, names and prices of what was bought, what each event follows from
+//	    lanes that are not clear, names and prices of what was bought, what each event follows from,
+//	    what lanes wait between sessions
 const Version = 5
 
 // ErrNewer means that a newer version has written the record or the store.

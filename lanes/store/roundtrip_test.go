@@ -122,6 +122,9 @@ func sessions() *rapid.Generator[lanes.Session] {
 		if rapid.Bool().Draw(t, "has begun") {
 			began := instants().Draw(t, "began")
 			s.Began = &began
+			if rapid.Bool().Draw(t, "has a turn") {
+				s.Turn = new(time.Duration(rapid.Int64().Draw(t, "turn")))
+			}
 		}
 		if rapid.Bool().Draw(t, "buys") {
 			s.Purchase = new(purchases().Draw(t, "purchase"))
@@ -188,6 +191,15 @@ func snapshots() *rapid.Generator[lanes.Snapshot] {
 		}
 		if rapid.Bool().Draw(t, "not clear") {
 			s.Uncleared = &lanes.Uncleared{Session: ids().Draw(t, "last session"), Since: instants().Draw(t, "its end")}
+		}
+		if rapid.Bool().Draw(t, "between sessions") {
+			s.Turn = &lanes.Turn{
+				After: ids().Draw(t, "session before"), Counted: time.Duration(rapid.Int64().Draw(t, "counted")),
+				Since: instants().Draw(t, "counted since"), Counts: rapid.Bool().Draw(t, "counts"),
+			}
+		}
+		if rapid.Bool().Draw(t, "turned") {
+			s.LastTurn = &lanes.TurnTime{At: instants().Draw(t, "turned at").Wall, Took: time.Duration(rapid.Int64().Draw(t, "turn"))}
 		}
 		for _, open := range list(purchases()).Draw(t, "open") {
 			s.Open = append(s.Open, &open)

@@ -42,6 +42,7 @@ await story(async () => {
   await page.getByRole("navigation").getByText("South range").waitFor();
   assert.equal(await lanes.getByRole("cell").first().textContent(), "1");
   await page.getByText("Every link is up").waitFor();
+  await page.getByText("Lanes that wait for a session").waitFor();
   await page.goBack();
 
   tell("One lane, by keyboard, with what it was asked");

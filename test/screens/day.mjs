@@ -275,6 +275,11 @@ await story(async () => {
   await staff.go("Ended");
   await staff.row("Ann Lee", "Lane 2", "Public", "time").waitFor();
   await staff.row("Jo Smith", "Lane 4", "67 min", "staff").waitFor();
+  const waited = await staff.page.locator("#history tr", { hasText: "Cy Fox" }).locator("td[data-column='Lane waited']").textContent();
+  assert.match(waited, /^[\d.]+\smin$/, "Lane 2 had waited for him since Ann Lee");
+  await staff.go("Health");
+  await staff.page.getByText("Turn-time, last 12 hours").waitFor();
+  await staff.page.getByText("min in the middle").waitFor();
   await staff.go("Staff log");
   for (const [what, detail] of [
     ["session created", "30 min"], ["purchase settled", "time added"], ["help is coming", ""], ["ceasefire", "whole range"], ["ceasefire ended", "whole range"],

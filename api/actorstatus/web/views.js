@@ -7,6 +7,7 @@ const TREE = [["range", 0], ["events", 1], ["lane", 1]];
 const MOST = 100; // entries of a list of the gateway
 
 const number = (title, cell) => ({ title, cell: (row) => String(cell(row)), number: true });
+const duration = (s) => (s < 60 ? `${Math.round(s)} s` : s < 3600 ? `${Math.round(s / 60)} min` : `${Math.floor(s / 3600)} h ${Math.round(s / 60) % 60} min`);
 const sum = (counts) => Object.values(counts).reduce((total, n) => total + n, 0);
 const kindIf = (n, kind) => (n > 0 ? kind : "good");
 
@@ -53,12 +54,18 @@ export function overview(health, search) {
       number("Took", ({ took_ms }) => milliseconds(took_ms)), number("Of that waited", ({ waited_ms }) => milliseconds(waited_ms)),
       { title: "At", cell: ({ at }) => moment(at) },
     ], health.slowest, "No lane was given a command.")),
+    one?.turns ? section("Turn-time", facts(
+      ["Lanes that wait for a session", one.turns.lanes_waiting > 0 ? `${one.turns.lanes_waiting}, the longest for ${duration(one.turns.longest_s)}` : "none"],
+      ["Newest turns of the last 12 hours", one.turns.turns > 0 ? `${one.turns.turns} lanes, ${duration(one.turns.median_s)} in the middle` : "none"],
+    )) : null,
     one ? null : section("Ranges", table("Ranges", [
       { title: "Range", cell: ({ range_id, name }) => element("a", { href: `/actors?range=${range_id}` }, name || range_id) },
       { title: "State", cell: ({ state, reason, node }) => element(`span.state.${state}`, {}, node ? `at ${node}` : reason ? `${state}: ${reason}` : state) },
       number("Lanes", ({ lanes }) => lanes), number("Links not up", ({ links }) => (links.down ?? 0) + (links.faulty ?? 0)),
       number("Restarts", ({ restarts }) => sum(restarts)), number("Changes not saved", ({ changes_unsaved }) => changes_unsaved),
       number("Events waiting", ({ events_waiting }) => events_waiting),
+      number("Turn-time, median of 12 h", ({ turns }) => (turns?.turns > 0 ? duration(turns.median_s) : "–")),
+      number("Lanes that wait, the longest", ({ turns }) => (turns?.lanes_waiting > 0 ? `${turns.lanes_waiting}, ${duration(turns.longest_s)}` : "0")),
       number("Timers late (99 of 100 less)", ({ timers_late_p99_ms }) => milliseconds(timers_late_p99_ms)),
     ], health.ranges, "No range is configured.")),
     element("p.none", {}, `Lists end after ${MOST}, the worst first.`),
@@ -77,6 +84,8 @@ export function lane(health) {
       ["Link", `${link.state} since ${moment(link.since)}, made anew ${link.restarts === 1 ? "once" : `${link.restarts} times`}`, link.state === "up" ? "good" : "danger"],
       ["Last error of the link", link.last_error || "none"],
       ["Usable", health.not_usable_because ? `no: ${health.not_usable_because}` : "yes", health.not_usable_because ? "danger" : "good"],
+      ["Waits for a session", health.turn ? `for ${duration(health.turn.seconds)}${health.turn.counts ? "" : ", does not count now"}` : "no"],
+      ["Last turn-time", health.last_turn ? `${duration(health.last_turn.seconds)}, until ${moment(health.last_turn.at)}` : "none"],
       ["Restarts after a panic", restarts.count > 0 ? `${restarts.count}, the last ${moment(restarts.last_at)}: ${restarts.last_kind}, on ${restarts.last_on}` : "none", restarts.count > 0 ? "warn" : "good"],
       ["State", unsaved ? `${unsaved.changes} changes not saved since ${moment(unsaved.since)}` : "saved", unsaved ? "warn" : "good"],
     ),

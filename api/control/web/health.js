@@ -61,7 +61,7 @@ export class Health {
     }
   }
 
-  #tilesOf({ links, insecure_links: insecure, store, events, timers, actors, refused_sign_ins: refused, lanes_not_clear: uncleared }) {
+  #tilesOf({ links, insecure_links: insecure, store, events, timers, actors, refused_sign_ins: refused, lanes_not_clear: uncleared, turns }) {
     const { t } = this.#client;
     const { up = 0, faulty = 0, "": connecting = 0 } = links;
     const down = (links.down ?? 0) + connecting; // a link that has never been up is down
@@ -80,6 +80,8 @@ export class Health {
       tile(t("health.actors"), restarts.length > 0 ? "warn" : "good", t("health.restarts_n", { n: restarts.reduce((sum, [, n]) => sum + n, 0) }),
         restarts.map(([kind, n]) => `${kind}: ${n}`).join(", ")),
       tile(t("health.uncleared"), uncleared > 0 ? "warn" : "good", t("health.uncleared_n", { n: uncleared })),
+      tile(t("health.turns"), "good", turns.turns > 0 ? t("health.turns_median", { n: t.number(Math.round(turns.median_minutes)) }) : t("health.turns_none"),
+        turns.lanes_waiting > 0 ? t("health.turns_waiting", { n: turns.lanes_waiting, longest: t.number(Math.floor(turns.longest_minutes)) }) : ""),
       tile(t("health.sign_ins"), refused.count > MANY_REFUSED ? "warn" : "good", t("health.sign_ins_n", { n: refused.count }),
         refused.count > 0 ? t("health.sign_ins_last", { time: t.moment(refused.last) }) : ""),
     ];

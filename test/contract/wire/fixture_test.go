@@ -91,7 +91,7 @@ var masks = []struct {
 	{regexp.MustCompile(`"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"`), `"TIME"`},
 	{regexp.MustCompile(`"trace_id":"[0-9a-f]{32}"`), `"trace_id":"TRACE"`},
 	{regexp.MustCompile(`"minutes_remaining":\d+(\.\d{1,5})?([,}])`), `"minutes_remaining":MINUTES$2`},
-	{regexp.MustCompile(`"(minutes_used|minutes_paused)":\d+(\.\d{1,5})?([,}])`), `"$1":MINUTES$3`},
+	{regexp.MustCompile(`"(minutes_used|minutes_paused|minutes_turn)":\d+(\.\d{1,5})?([,}])`), `"$1":MINUTES$3`},
 	{regexp.MustCompile(`"(cursor|next)":"(\d+)\d{10}"`), `"$1":"$2"`}, // without the log and its check
 	{regexp.MustCompile(`"id":"[0-9a-f-]{36}","occurred_at"`), `"id":"ID","occurred_at"`},
 }
