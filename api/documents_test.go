@@ -121,10 +121,11 @@ func TestEveryRouteIsInADocument(t *testing.T) {
 
 // The documented examples are accepted, the required fields are required, and every response is as documented.
 func TestRequestsAndResponsesAreAsDocumented(t *testing.T) {
-	h, starting := newAPI(&fakeRange{status: 200}), newStartingAPI()
-	forEachOperation(t, h, func(method, path string, op *openapi3.Operation) {
+	starting := newStartingAPI()
+	forEachOperation(t, starting, func(method, path string, op *openapi3.Operation) {
 		name := method + " " + path
 		t.Run(name, func(t *testing.T) {
+			h := newAPI(&fakeRange{status: 200}) // of its own: an error that is forced is another request's
 			request := newExampleRequest(t, op)
 			response := sendAuthorized(h, method, request.target(path, ""), request.content(""))
 			require.Less(t, response.Code, 300, response.Body)

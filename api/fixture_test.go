@@ -46,6 +46,7 @@ type fakeRange struct {
 	status          int           // of the webhook
 	productsSession string        // session-id that the products API got
 	gate            chan struct{} // that a create waits for; nil: none
+	held            string        // the last change of a hold
 }
 
 var noon = time.Date(2026, 5, 1, 12, 0, 0, 250_000_000, time.UTC)
@@ -180,6 +181,21 @@ func (f *fakeRange) History(context.Context, uint64, int) ([]lanes.Ended, error)
 		Cursor: 1, Lane: uuid.MustParse(theLane), At: noon, Reason: lanes.Expired, Used: time.Hour, Paused: time.Second,
 		Session: lanes.Session{ID: uuid.MustParse(theSession), Sold: time.Hour, Created: lanes.Instant{Wall: noon}},
 	}}, f.err
+}
+
+func (f *fakeRange) LaneOn(_ context.Context, lane uuid.UUID, command lanes.Command) (*lanes.SessionView, error) {
+	f.lane, f.command = lane, command
+	return nil, f.err
+}
+
+func (f *fakeRange) Hold(_ context.Context, scope lanes.Scope, who string) (lanes.Reached, error) {
+	f.held = "held by " + who + ": " + scope.Kind
+	return lanes.Reached{Confirmed: []uuid.UUID{uuid.MustParse(theLane)}, Saved: true}, f.err
+}
+
+func (f *fakeRange) Lift(_ context.Context, scope lanes.Scope, _ uuid.UUID, who string) (lanes.Reached, error) {
+	f.held = "lifted by " + who + ": " + scope.Kind
+	return lanes.Reached{Sent: []uuid.UUID{uuid.MustParse(theLane)}, Saved: true}, f.err
 }
 
 func (f *fakeRange) Simulate(

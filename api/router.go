@@ -102,8 +102,10 @@ func New(s Settings) http.Handler {
 
 	handlers := v2.Handlers{RangeOf: ofRequest(s.Range), Readers: v2.NewReaders(s.Limits.Waiting, s.Screens.Closing, traffic.readers, traffic.limited.WithLabelValues("waiting"), pages.reserve)}
 	version1, version2 := v1.Endpoints(handlers), handlers.Endpoints()
+	forced := simulate.NewForcedErrors(posErrors)
 	if s.Playground {
 		version2 = append(version2, simulate.Handlers{
+			Forced:     forced,
 			RangeOf:    ofRequest(s.Simulate),
 			ProductsOf: func(ctx context.Context) (simulate.Products, error) { return s.Products(request.RangeID(ctx)) },
 		}.Endpoints()...)
@@ -133,6 +135,9 @@ func New(s Settings) http.Handler {
 		perRange(s.Limiters.ofRanges(s.Credentials, s.Limits), traffic.limited.WithLabelValues("range"), a.Fail),
 	}
 	a.Mount(r, prefix1, version1, guards...)
+	if s.Playground {
+		guards = append(guards, forced.Answer(prefix2+simulate.Paths, a.Fail))
+	}
 	a.Mount(r, prefix2, version2, guards...)
 	s.mountScreens(r, pages)
 	return r
@@ -143,7 +148,7 @@ func New(s Settings) http.Handler {
 func ofToken(r *http.Request) (uuid.UUID, routing.Way) {
 	way := routing.Request
 	switch path := r.URL.Path; {
-	case strings.HasPrefix(path, prefix2+"/simulate/"):
+	case strings.HasPrefix(path, prefix2+simulate.Paths):
 		way = routing.Integrator
 	case path == prefix2+v2.EventStreamPath:
 		way = routing.Events

@@ -162,6 +162,10 @@ func TestTheSimulationIsOnThePlaygroundOnly(t *testing.T) {
 	for _, request := range [][2]string{
 		{"POST", "/simulate/help"},
 		{"POST", "/simulate/advance"},
+		{"POST", "/simulate/enter"},
+		{"POST", "/simulate/ceasefire"},
+		{"POST", "/simulate/fault"},
+		{"POST", "/simulate/error"},
 		{"GET", "/simulate/products"},
 		{"GET", "/simulate/help"},
 		{"GET", "/simulate"},

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -67,6 +68,15 @@ func TestRefusedSimulations(t *testing.T) {
 		{"addTime", `{}`, "qty"},
 		{"advance", `{"minutes":1}`, "session_id"},
 		{"advance", `{"session_id":"` + theSession + `","minutes":0}`, "minutes"},
+		{"enter", `{}`, "session_id"},
+		{"ceasefire", `{"scope":"range"}`, "on"},
+		{"ceasefire", `{"scope":"bay","id":"` + theLane + `","on":true}`, "id"},
+		{"fault", `{"lane_id":"` + theLane + `"}`, "on"},
+		{"fault", `{"lane_id":"` + theLane + `","on":true,"detail":""}`, "detail"},
+		{"error", `{"code":"lane_occupied"}`, "requests"},
+		{"error", `{"code":"lane_occupied","requests":101}`, "requests"},
+		{"error", `{"code":"no_such_code","requests":1}`, "code"},
+		{"error", `{"code":"internal","requests":1}`, "code"},
 	} {
 		response := sendAuthorized(h, "POST", prefix2+"/simulate/"+c[0], c[1])
 		require.Equal(t, 400, response.Code, c)
@@ -106,6 +116,92 @@ func TestAdvancingAClock(t *testing.T) {
 	s.err = lanes.ErrNotRunning
 	response := sendAuthorized(h, "POST", prefix2+"/simulate/advance", `{"session_id":"`+theSession+`","minutes":1}`)
 	require.Equal(t, 409, response.Code)
+}
+
+// A customer enters, staff set a ceasefire, hardware breaks: each is what would have come from there.
+func TestSimulatedStates(t *testing.T) {
+	s := &fakeRange{}
+	h := newAPI(s)
+	post := func(path, body string, status int) string {
+		t.Helper()
+		response := sendAuthorized(h, "POST", prefix2+"/simulate/"+path, body)
+		require.Equal(t, status, response.Code, response.Body)
+		return response.Body.String()
+	}
+	require.Empty(t, post("enter", `{"session_id":"`+theSession+`"}`, 204))
+	require.Equal(t, lanes.Enter{Session: uuid.MustParse(theSession)}, s.command)
+
+	require.JSONEq(t, `{"confirmed":["`+theLane+`"],"sent":[],"not_reached":[],"saved":true}`, post("ceasefire", `{"scope":"range","on":true}`, 200))
+	require.Equal(t, "held by simulation: range", s.held)
+	require.JSONEq(t, `{"confirmed":[],"sent":["`+theLane+`"],"not_reached":[],"saved":true}`, post("ceasefire", `{"scope":"bay","id":"`+theBay+`","on":false}`, 200))
+	require.Equal(t, "lifted by simulation: bay", s.held)
+
+	for body, faults := range map[string][]string{
+		`"on":true`:                    {"simulated"},
+		`"on":true,"detail":"jammed"`:  {"jammed"},
+		`"on":false`:                   nil,
+		`"on":false,"detail":"jammed"`: nil,
+	} {
+		require.Empty(t, post("fault", `{"lane_id":"`+theLane+`",`+body+`}`, 204))
+		require.Equal(t, lanes.Inspect{Faults: faults}, s.command)
+		require.Equal(t, theLane, s.lane.String())
+	}
+	for path, err := range map[string]*lanes.Error{"enter": lanes.ErrNotWaiting, "fault": lanes.ErrLaneNotFound, "ceasefire": lanes.ErrNotSaved} {
+		s.err = err
+		body := map[string]string{"enter": `{"session_id":"` + theSession + `"}`, "fault": `{"lane_id":"` + theLane + `","on":true}`, "ceasefire": `{"scope":"range","on":true}`}[path]
+		require.Contains(t, sendAuthorized(h, "POST", prefix2+"/simulate/"+path, body).Body.String(), `"code":"`+err.Code()+`"`)
+	}
+}
+
+// The next requests are answered with an error of choice, and the one after them as ever. Nothing comes of them.
+func TestAForcedError(t *testing.T) {
+	s := &fakeRange{}
+	h := newAPI(s)
+	force := func(body string, status int) {
+		t.Helper()
+		require.Equal(t, status, sendAuthorized(h, "POST", prefix2+"/simulate/error", body).Code)
+	}
+	pause := func() *httptest.ResponseRecorder {
+		s.command = nil
+		return sendAuthorized(h, "POST", prefix2+"/sessions/"+theSession+"/pause", "")
+	}
+	force(`{"code":"lane_occupied","requests":2}`, 204)
+	require.Equal(t, 200, sendAuthorized(h, "GET", prefix2+"/lanes", "").Code, "nothing that only reads is refused")
+	for range 2 {
+		refused := pause()
+		require.Equal(t, 409, refused.Code)
+		require.Contains(t, refused.Body.String(), `{"error":"simulated: `+lanes.ErrLaneOccupied.Error()+`","code":"lane_occupied","trace_id":"`)
+		require.Nil(t, s.command)
+	}
+	require.Equal(t, 204, pause().Code)
+	require.NotNil(t, s.command)
+
+	force(`{"code":"store_unavailable","requests":100,"reads":true}`, 204)
+	refused := sendAuthorized(h, "GET", prefix2+"/lanes", "")
+	require.Equal(t, 503, refused.Code)
+	require.Equal(t, "1", refused.Header().Get("Retry-After"), "as the real one")
+	require.Equal(t, 204, sendAuthorized(h, "POST", prefix2+"/simulate/advance", `{"session_id":"`+theSession+`","minutes":1}`).Code, "the simulation itself goes on")
+	require.Equal(t, 200, sendAuthorized(h, "GET", prefix1+"/lanes", "").Code, "version 1 stays as it is")
+	require.Equal(t, 401, send(h, "GET", prefix2+"/lanes").Code, "it is no way around authentication")
+	force(`{"code":"store_unavailable","requests":0}`, 204)
+	require.Equal(t, 200, sendAuthorized(h, "GET", prefix2+"/lanes", "").Code)
+}
+
+// Every code that may be forced is answered as the table has it.
+func TestEveryErrorCanBeForced(t *testing.T) {
+	h := newAPI(&fakeRange{})
+	forced := 0
+	for code, entry := range posErrors {
+		if sendAuthorized(h, "POST", prefix2+"/simulate/error", `{"code":"`+code+`","requests":1}`).Code == 400 {
+			require.Contains(t, []string{"invalid_request", "cursor_gone", "internal"}, code)
+			continue
+		}
+		forced++
+		refused := sendAuthorized(h, "POST", prefix2+"/sessions/"+theSession+"/pause", "")
+		require.Equal(t, entry.Status, refused.Code, code)
+		require.Contains(t, refused.Body.String(), `"code":"`+code+`"`)
+	}
+	require.Equal(t, len(posErrors)-3, forced)
 }
 
 func TestProductsOfTheIntegrator(t *testing.T) {

@@ -1,5 +1,6 @@
 // Package simulate is the playground's simulation API (SPEC.md 4.6, WIRE.md, Simulate): it sends events to the
-// integrator's webhook, fetches the integrator's products, and advances a session's clock.
+// integrator's webhook, fetches the integrator's products, advances a session's clock, and brings a range into the
+// states that a POS has to cope with: a customer who enters, a ceasefire, a fault of a lane, an error as an answer.
 package simulate
 
 import (
@@ -10,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"rangegate/api/endpoint"
+	"rangegate/api/staffops"
 	"rangegate/catalog"
 	"rangegate/lanes"
 	"rangegate/webhook"
@@ -21,6 +23,9 @@ type Range interface {
 	Epoch() uint64
 	// On sends a command to an active session.
 	On(ctx context.Context, session uuid.UUID, command lanes.Command, key *lanes.Key) (*lanes.SessionView, error)
+	// LaneOn gives a lane a command of its own hardware or screen.
+	LaneOn(ctx context.Context, lane uuid.UUID, command lanes.Command) (*lanes.SessionView, error)
+	staffops.Holdable
 	// Simulate sends an event to the webhook at once and records it as simulated. The event has the lane of
 	// an active session; without one (uuid.Nil, or unknown) both ids are invented. lanes.ErrWebhookFailed
 	// means that the receiver gave no response, lanes.ErrWebhookGone that nothing was sent after its 410,
@@ -40,6 +45,8 @@ type Handlers struct {
 	RangeOf func(ctx context.Context) (Range, error)
 	// ProductsOf returns the products API of its integrator, or lanes.ErrProductsNotConfigured.
 	ProductsOf func(ctx context.Context) (Products, error)
+	// Forced has the errors that requests are answered with.
+	Forced *ForcedErrors
 }
 
 // Endpoints returns every path of the simulation, below the prefix of version 2.
@@ -73,6 +80,7 @@ func (h Handlers) Endpoints() []endpoint.Endpoint {
 				"session_not_found", "session_ended", "not_running", "starting", "store_unavailable", "overloaded", "not_owner").
 				Describe("A jump that reaches the end of the session ends it, as expiry does."),
 		),
+		endpoint.Group("Simulation of states", "On the playground only. Each brings the range into a state that a POS has to cope with.", h.states()...),
 	)
 }
 

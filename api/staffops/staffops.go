@@ -15,17 +15,22 @@ import (
 // Range is the part of a running range that staff and operators change. staff is the name of who does it, for
 // the record.
 type Range interface {
-	Layout() lanes.Layout
-	// Hold closes the fire line of everything in the scope. It returns within 2 s which lanes have confirmed.
-	Hold(ctx context.Context, scope lanes.Scope, staff string) (lanes.Reached, error)
-	// Lift opens what no other hold covers. With a press it ends the hold only if that is the newest press.
-	Lift(ctx context.Context, scope lanes.Scope, press uuid.UUID, staff string) (lanes.Reached, error)
+	Holdable
 	// Holds returns the holds in force.
 	Holds() lanes.Holds
 	// Unresolved returns the purchases that wait for staff, by lane in display order.
 	Unresolved() []lanes.OpenPurchase
 	// Clear settles a purchase. With credit its minutes are added to the session, which must be active.
 	Clear(ctx context.Context, staff string, purchase uuid.UUID, credit bool) error
+}
+
+// Holdable is the part of a running range that has holds. staff is as in Range.
+type Holdable interface {
+	Layout() lanes.Layout
+	// Hold closes the fire line of everything in the scope. It returns within 2 s which lanes have confirmed.
+	Hold(ctx context.Context, scope lanes.Scope, staff string) (lanes.Reached, error)
+	// Lift opens what no other hold covers. With a press it ends the hold only if that is the newest press.
+	Lift(ctx context.Context, scope lanes.Scope, press uuid.UUID, staff string) (lanes.Reached, error)
 }
 
 // HoldChange is a request to set or lift a hold.
@@ -79,7 +84,7 @@ type HoldResult struct {
 }
 
 // Apply sets or lifts the hold. Its errors are endpoint.Faults for an unknown scope, and those of Range.Hold and Lift.
-func (h HoldChange) Apply(ctx context.Context, r Range, staff string) (HoldResult, error) {
+func (h HoldChange) Apply(ctx context.Context, r Holdable, staff string) (HoldResult, error) {
 	if err := h.check(r.Layout()); err != nil {
 		return HoldResult{}, err
 	}

@@ -3,6 +3,7 @@ package contract
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
@@ -65,7 +66,11 @@ func (f *fixture) adapted(r *http.Request, session string) *http.Request {
 	if url.RawQuery != "" {
 		target += "?" + query.Encode()
 	}
-	request, err := http.NewRequest(r.Method, target, bytes.NewReader(adaptedBody(body, adapt)))
+	body = adaptedBody(body, adapt)
+	if strings.HasSuffix(r.URL.Path, "/simulate/ceasefire") && !meantToFail(r) {
+		body = f.adaptedScope(body)
+	}
+	request, err := http.NewRequest(r.Method, target, bytes.NewReader(body))
 	require.NoError(f.t, err)
 	request.Header = r.Header.Clone()
 	if last := request.Header.Get(lastEventHeader); last != "" {
@@ -75,6 +80,17 @@ func (f *fixture) adapted(r *http.Request, session string) *http.Request {
 		request.Header.Set(keyHeader, f.unused(key))
 	}
 	return request
+}
+
+// adaptedScope names the bay or the lane that a ceasefire is to lie over. A document cannot say which of them goes with
+// which scope.
+func (f *fixture) adaptedScope(body []byte) []byte {
+	var ceasefire struct {
+		Scope string `json:"scope"`
+		On    bool   `json:"on"`
+	}
+	require.NoError(f.t, json.Unmarshal(body, &ceasefire))
+	return fmt.Appendf(nil, `{"scope":%q%s,"on":%v}`, ceasefire.Scope, scopes[ceasefire.Scope], ceasefire.On)
 }
 
 // deliveredEvent is the cursor of an event whose delivery has ended.

@@ -17,7 +17,8 @@ import (
 
 // fixture is a proxy between Specmatic and the gateway, because a document cannot say what there is at a
 // range. Before each request it brings the range into one state: its only session is on lane 1 and runs. It is
-// paused where the request is to resume it, waits where it is to start it, and has ended where its end is read.
+// paused where the request is to resume it, waits where it is to start it, and has ended where its end is read. What an
+// earlier request has simulated is undone.
 // Then it adapts the request to that and passes it on. It leaves the answer as it is.
 type fixture struct {
 	URL string
@@ -26,6 +27,7 @@ type fixture struct {
 	pos     support.POS
 	mu      sync.Mutex
 	keys    map[string]bool // idempotency keys that were used
+	undo    bool            // the request before has simulated a state of the range
 	answers []string        // "GET /api/v2/pos/lanes 200"
 }
 
@@ -108,13 +110,15 @@ const soldMinutes = 240
 
 // reset makes the only session, in the state that a request to the path needs, and returns its id.
 func (f *fixture) reset(path string) string {
+	f.endSimulation()
+	f.undo = strings.Contains(path, "/simulate/")
 	for id := range f.pos.Sessions() {
 		f.pos.Insist(http.StatusNoContent, "POST", "/sessions/"+id+"/stop", "")
 	}
 	order := func(fields ...string) string {
 		return f.pos.Insist(http.StatusCreated, "POST", "/sessions", support.Order(1, soldMinutes, fields...)).SessionID(f.t)
 	}
-	if strings.HasSuffix(path, "/start") {
+	if strings.HasSuffix(path, "/start") || strings.HasSuffix(path, "/simulate/enter") {
 		return order(`,"auto_start":false`)
 	}
 	session := order()
@@ -127,6 +131,25 @@ func (f *fixture) reset(path string) string {
 		f.pos.Insist(http.StatusNoContent, "POST", "/sessions/"+session+"/pause", "")
 	}
 	return session
+}
+
+// endSimulation brings the range out of the state that a request has simulated.
+func (f *fixture) endSimulation() {
+	if !f.undo {
+		return
+	}
+	f.pos.Insist(http.StatusNoContent, "POST", "/simulate/error", `{"code":"timeout","requests":0}`)
+	f.pos.Insist(http.StatusNoContent, "POST", "/simulate/fault", fmt.Sprintf(`{"lane_id":%q,"on":false}`, support.LaneID(2)))
+	for kind, id := range scopes {
+		f.pos.Insist(http.StatusOK, "POST", "/simulate/ceasefire", fmt.Sprintf(`{"scope":%q%s,"on":false}`, kind, id))
+	}
+}
+
+// scopes are what a ceasefire lies over, with the further field that names it.
+var scopes = map[string]string{
+	"range": "",
+	"bay":   fmt.Sprintf(`,"id":%q`, support.Bay),
+	"lane":  fmt.Sprintf(`,"id":%q`, support.LaneID(2)),
 }
 
 // judge writes the answer down, and is stricter than Specmatic, to which one 4xx is as good as another: as everything

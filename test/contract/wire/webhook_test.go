@@ -117,6 +117,44 @@ func TestSimulationsThatAreRefused(t *testing.T) {
 	require.Contains(t, without.ask("GET", v2+"/simulate/products", "").Body, `"code":"products_not_configured"`)
 }
 
+// On the playground a vendor brings the range into each state, and sees what a POS is answered in it.
+func TestSimulatedStates(t *testing.T) {
+	pos := serveWith(t, newIntegrator(t))
+	expect := func(status int, path, body, in string) {
+		t.Helper()
+		answer := pos.ask("POST", v2+path, body)
+		require.Equal(t, status, answer.Status, answer.Body)
+		require.Contains(t, answer.Body, in)
+	}
+	status := func(n int) string {
+		return strings.Split(pos.ask("GET", v2+"/lanes/status", "").Body, `{"lane_id":`)[n]
+	}
+	session := pos.sell(1, 30, `,"auto_start":false`)
+	require.Contains(t, status(1), `"phase":"waiting"`)
+	expect(204, "/simulate/enter", `{"session_id":"`+session+`"}`, "")
+	require.Contains(t, status(1), `"phase":"running"`)
+	expect(409, "/simulate/enter", `{"session_id":"`+session+`"}`, `"code":"not_waiting"`)
+
+	expect(200, "/simulate/ceasefire", `{"scope":"range","on":true}`, `"saved":true`)
+	require.Contains(t, status(1), `"phase":"paused","hold":true`)
+	expect(409, "/sessions/"+session+"/resume", "", `"code":"ceasefire"`)
+	expect(200, "/simulate/ceasefire", `{"scope":"range","on":false}`, `"saved":true`)
+	require.Contains(t, status(1), `"phase":"running","hold":false`)
+	expect(200, "/simulate/ceasefire", `{"scope":"range","on":false}`, `"saved":true`)
+
+	expect(204, "/simulate/fault", `{"lane_id":"`+lane(2)+`","on":true,"detail":"the carrier is jammed"}`, "")
+	require.Contains(t, status(2), `"not_usable_because":"`)
+	require.Contains(t, status(2), "the carrier is jammed")
+	expect(409, "/sessions", order(2, 30, ""), `"code":"lane_not_usable"`)
+	expect(204, "/simulate/fault", `{"lane_id":"`+lane(2)+`","on":false}`, "")
+	pos.sell(2, 30, "")
+
+	expect(204, "/simulate/error", `{"code":"timeout","requests":1}`, "")
+	expect(504, "/sessions/"+session+"/pause", "", `"code":"timeout"`)
+	require.Contains(t, status(1), `"phase":"running"`)
+	expect(204, "/sessions/"+session+"/pause", "", "")
+}
+
 func TestSimulatedProductsAndTime(t *testing.T) {
 	pos := serveWith(t, newIntegrator(t))
 	const (
