@@ -231,7 +231,10 @@ func settings(s *fakeRange) Settings {
 			uuid.MustParse(someRange):  {{Digest: digest(someToken)}},
 			uuid.MustParse(otherRange): {{Digest: digest(otherToken)}},
 		},
-		Range:      func(uuid.UUID) (v2.Range, error) { return s, s.missing(lanes.ErrStarting) },
+		Range: func(uuid.UUID) (v2.Range, error) { return s, s.missing(lanes.ErrStarting) },
+		Configured: map[uuid.UUID]v2.Configured{uuid.MustParse(someRange): {
+			Version: "1.4.0", Features: []v2.Feature{v2.FeatureSimulation}, Retention: v2.Retention{Records: 1000},
+		}},
 		Playground: true,
 		Simulate:   func(uuid.UUID) (simulate.Range, error) { return s, s.missing(lanes.ErrStarting) },
 		Products:   func(uuid.UUID) (simulate.Products, error) { return s, s.missing(lanes.ErrProductsNotConfigured) },

@@ -2,6 +2,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"net/http"
@@ -39,6 +40,8 @@ type Settings struct {
 	// Range returns the running range with that id, or the reason why there is none: lanes.ErrStarting,
 	// lanes.ErrNotOwner.
 	Range func(id uuid.UUID) (v2.Range, error)
+	// Configured is what the configuration says about each range.
+	Configured map[uuid.UUID]v2.Configured
 	// Playground adds the paths of the simulation, which needs the two functions below.
 	Playground bool
 	// Simulate returns the running range for the simulation, with the errors of Range.
@@ -100,7 +103,12 @@ func New(s Settings) http.Handler {
 		boundTarget(a.Fail),
 	)
 
-	handlers := v2.Handlers{RangeOf: ofRequest(s.Range), Readers: v2.NewReaders(s.Limits.Waiting, s.Screens.Closing, traffic.readers, traffic.limited.WithLabelValues("waiting"), pages.reserve)}
+	handlers := v2.Handlers{
+		RangeOf:      ofRequest(s.Range),
+		Readers:      v2.NewReaders(s.Limits.Waiting, s.Screens.Closing, traffic.readers, traffic.limited.WithLabelValues("waiting"), pages.reserve),
+		ConfiguredOf: func(ctx context.Context) v2.Configured { return s.Configured[request.RangeID(ctx)] },
+		Limits:       v2.Limits{PerSecond: s.Limits.PerSecond, Burst: cmp.Or(s.Limits.Burst, s.Limits.PerSecond), Waiting: s.Limits.Waiting},
+	}
 	version1, version2 := v1.Endpoints(handlers), handlers.Endpoints()
 	forced := simulate.NewForcedErrors(posErrors)
 	if s.Playground {

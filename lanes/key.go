@@ -13,6 +13,9 @@ type KeyOf[Result any] struct {
 	Render      func(Result) (status int, body []byte)
 }
 
+// KeyTerm is how long the answer to a request with an idempotency key is kept.
+const KeyTerm = 24 * time.Hour
+
 // KeptAnswer is the first successful answer to the request with an idempotency key.
 type KeptAnswer struct {
 	Name        string    `json:"name"`

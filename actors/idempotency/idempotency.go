@@ -18,7 +18,7 @@ const (
 	// MaxKeys is how many keys a range keeps.
 	MaxKeys = 100_000
 	// Term is how long an answer is kept.
-	Term = 24 * time.Hour
+	Term = lanes.KeyTerm
 )
 
 // Keys are those of a range. Its methods may be called from any goroutine.

@@ -123,16 +123,16 @@ func (in *Input) unreadable(p place, sentence string) {
 	in.fault(string(p), sentence)
 }
 
-// maxBody is the maximum size of a body in bytes (WIRE.md, Requests).
-const maxBody = 64 << 10
+// MaxBody is the maximum size of a body in bytes (WIRE.md, Requests).
+const MaxBody = 64 << 10
 
 // load reads the whole body. A body that is too large or too slow is an error; one that breaks off is
 // recorded as a fault.
 func (in *Input) load(w http.ResponseWriter) error {
-	raw, err := io.ReadAll(http.MaxBytesReader(w, in.request.Body, maxBody))
+	raw, err := io.ReadAll(http.MaxBytesReader(w, in.request.Body, MaxBody))
 	var tooLarge *http.MaxBytesError
 	switch {
-	case errors.As(err, &tooLarge) && tooLarge.Limit < maxBody:
+	case errors.As(err, &tooLarge) && tooLarge.Limit < MaxBody:
 		return Refuse("too_large", fmt.Sprintf("the body is larger than %d bytes", tooLarge.Limit), 0)
 	case errors.As(err, &tooLarge):
 		return Refusal("too_large")

@@ -63,6 +63,9 @@ type EndedView struct {
 	Turn *float64 `json:"minutes_turn,omitempty" min:"0" doc:"The turn-time: what the lane had waited on which it began, since the end of the session before; without time under a hold or in which the lane was closed for sale. Absent for a session that never began, for the first one of a lane, and for one that staff had go on with another" example:"7.5"`
 }
 
+// maxPage is the number of records that a page has at most.
+const maxPage = 1000
+
 type page struct {
 	after endpoint.LogCursor
 	limit int
@@ -71,7 +74,7 @@ type page struct {
 func readPage(in *endpoint.Input) page {
 	return page{
 		after: in.QueryLogCursor("after", "Cursor to read behind, or `latest` for what happens from now on; none: from the oldest on"),
-		limit: in.QueryLimit("limit", 1, 1000, 100, "How many at most"),
+		limit: in.QueryLimit("limit", 1, maxPage, 100, "How many at most"),
 	}
 }
 

@@ -70,6 +70,9 @@ type Handlers struct {
 	// RangeOf returns the running range of the request, or lanes.ErrStarting, or lanes.ErrNotOwner.
 	RangeOf func(ctx context.Context) (Range, error)
 	Readers *Readers // of events
+	// ConfiguredOf returns what the configuration says about the range of the request.
+	ConfiguredOf func(ctx context.Context) Configured
+	Limits       Limits
 }
 
 // Endpoints returns every path of version 2 below its prefix.
@@ -77,6 +80,10 @@ func (h Handlers) Endpoints() []endpoint.Endpoint {
 	return slices.Concat(
 		endpoint.Group("Range information", "What the range is made of, and how its lanes stand. Bays, groups and lanes hardly ever "+
 			"change: read them when the POS starts, and once a day at most.",
+			endpoint.Handle("GET", "/range", 200, "The range, what it can and how much it takes",
+				endpoint.NoInput, h.rangeView, "starting", "not_owner").
+				Describe("Read it when the POS starts: what a range can depends on its configuration and on the release of the gateway. Later "+
+					"releases may answer with further keys and further words in `features`."),
 			endpoint.Handle("GET", "/bays", 200, "The range's bays, in display order",
 				endpoint.NoInput, List(h, Bays, ViewOfBay), "starting", "not_owner"),
 			endpoint.Handle("GET", "/groups", 200, "The range's access groups",

@@ -60,6 +60,7 @@ func (g *Gateway) activate(next *gatewayRuntime) {
 	next.requests = api.New(api.Settings{
 		Credentials: credentials(next.config),
 		Range:       func(id uuid.UUID) (v2.Range, error) { return g.actors.Range(id) },
+		Configured:  configured(next.config, g.version),
 		Playground:  next.config.Environment == config.InPlayground,
 		Simulate:    func(id uuid.UUID) (simulate.Range, error) { return g.actors.Range(id) },
 		Products:    func(id uuid.UUID) (simulate.Products, error) { return next.products(id) },
