@@ -234,10 +234,13 @@ type Range struct {
 	Staff    []Staff         `yaml:"staff,omitempty"`
 	Board    *Board          `yaml:"board,omitempty"` // nil: the range has no wall board
 	// ReleaseCeasefire is the least role that ends a ceasefire over the range on the control screen; default staff.
-	ReleaseCeasefire Role    `yaml:"release_ceasefire"`
-	Groups           []Group `yaml:"groups"` // at least one
-	Bays             []Bay   `yaml:"bays"`   // at least one
-	Lanes            []Lane  `yaml:"lanes"`  // at least one, in display order
+	ReleaseCeasefire Role `yaml:"release_ceasefire"`
+	// Presets are the sales that the control screen offers as one button each, in its order; without any it
+	// has minutes of its own.
+	Presets []Preset `yaml:"presets,omitempty"`
+	Groups  []Group  `yaml:"groups"` // at least one
+	Bays    []Bay    `yaml:"bays"`   // at least one
+	Lanes   []Lane   `yaml:"lanes"`  // at least one, in display order
 
 	// InsecureLinks permits links in production that lack TLS or a key: with the websocket driver wss,
 	// link_tls or a key.
@@ -354,6 +357,15 @@ const (
 	RoleStaff   Role = "staff"
 	RoleOfficer Role = "officer"
 )
+
+// Preset is a sale of so many minutes, to an access group or to the one that staff have chosen.
+type Preset struct {
+	Minutes int        `yaml:"minutes"`         // 1 to MaxSessionMinutes
+	Group   *uuid.UUID `yaml:"group,omitempty"` // a group of the range; nil: the chosen one
+}
+
+// MaxSessionMinutes is the length of the longest session.
+const MaxSessionMinutes = 480
 
 // Group is an access group of the range.
 type Group struct {

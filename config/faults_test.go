@@ -177,6 +177,12 @@ func TestFaultsAgainstTheRules(t *testing.T) {
 		{"one token twice", edited(t, token, token+"\n    tokens: [22222222-2222-4222-8222-222222222222]"), "ranges[0].tokens[1]: the same token as ranges[0].tokens[0]"},
 
 		{"on_link_loss", edited(t, name, inRange+"on_link_loss: stop"), "ranges[0].on_link_loss: wants run_out or hold"},
+		{"a preset without minutes", edited(t, name, inRange+"presets: [{}]"), "ranges[0].presets[0].minutes: missing; wants a whole number from 1 to 480"},
+		{"a preset of no minutes", edited(t, name, inRange+"presets: [{minutes: 30}, {minutes: 0}]"), "ranges[0].presets[1].minutes: must be more than 0 (line 6)"},
+		{"a preset longer than a session", edited(t, name, inRange+"presets: [{minutes: 481}]"), "ranges[0].presets[0].minutes: wants 480 or less, the longest session"},
+		{"a preset to nobody's group", edited(t, name, inRange+"presets: [{minutes: 480, group: 33333333-3333-4333-8333-000000000099}]"), "ranges[0].presets[0].group: no group of this range has that id"},
+		{"a preset twice", edited(t, name, inRange+"presets: [{minutes: 30}, {minutes: 30}]"), "ranges[0].presets[1].minutes: the same sale as ranges[0].presets[0].minutes"},
+		{"too many presets", edited(t, name, inRange+"presets: ["+presetsUpTo(13)+"]"), "ranges[0].presets: at most 12"},
 		{"a currency that is none", edited(t, name, inRange+"currency: Euro"), "ranges[0].currency: wants three capital letters, such as EUR"},
 		{"a warning at the last moment", edited(t, name, inRange+"warnings: [5m, 9s]"), "ranges[0].warnings[1]: wants 10s to 8h"},
 		{"a warning beyond every session", edited(t, name, inRange+"warnings: [9h]"), "ranges[0].warnings[0]: wants 10s to 8h"},
@@ -445,4 +451,13 @@ func TestTheListOfFaultsIsBounded(t *testing.T) {
 	list := faultsOf(t, err)
 	require.Len(t, list, maxFaults+1)
 	assert.Equal(t, "only the first 1000 faults are listed", list[maxFaults])
+}
+
+// presetsUpTo returns the presets of 1, 2 and so on minutes.
+func presetsUpTo(minutes int) string {
+	var list []string
+	for n := 1; n <= minutes; n++ {
+		list = append(list, fmt.Sprintf("{minutes: %d}", n))
+	}
+	return strings.Join(list, ", ")
 }

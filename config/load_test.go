@@ -97,6 +97,7 @@ ranges:
     tokens: [sha256:`+strings.Repeat("aB", 32)+`, 22222222-2222-4222-8222-222222222222]
     purchasing: true
     currency: EUR
+    presets: [{minutes: 30}, {minutes: 60, group: 33333333-3333-4333-8333-000000000001}]
     on_link_loss: hold
     link_tls: {fingerprint: sha256:`+strings.Repeat("aB", 32)+`}
     link_grace: 1m30s
@@ -141,6 +142,7 @@ ranges:
 	assert.Len(t, north.Tokens, 2)
 	assert.True(t, north.Purchasing)
 	assert.Equal(t, "EUR", north.Currency)
+	assert.Equal(t, []Preset{{Minutes: 30}, {60, &north.Groups[0].ID}}, north.Presets)
 	assert.Equal(t, Hold, north.OnLinkLoss)
 	assert.True(t, north.InsecureLinks)
 	assert.Equal(t, 5*time.Minute, north.ClearAfter)
@@ -232,6 +234,11 @@ func TestWhoWantsToBeToldThatTheTimeIsUsedUp(t *testing.T) {
 	assert.False(t, Range{}.TellsExpired())
 	assert.False(t, Range{Webhook: &Webhook{}}.TellsExpired(), "all kinds that a receiver must know")
 	assert.True(t, Range{Webhooks: []Webhook{{}, {Kinds: []string{string(lanes.SessionExpired)}}}}.TellsExpired())
+}
+
+// The longest preset is the longest session.
+func TestThePresetsAreSessionsOfLanes(t *testing.T) {
+	assert.Equal(t, lanes.MaxMinutes, MaxSessionMinutes)
 }
 
 func TestLoadReadsTheFile(t *testing.T) {

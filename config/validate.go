@@ -162,6 +162,7 @@ func (in *inspection) shootingRange(r *Range, p path) {
 		slices.ContainsFunc(r.Staff, func(s Staff) bool { return s.Role == RoleOfficer }),
 		"wants an officer among the staff: nobody could end a ceasefire over the range on the control screen")
 	in.layout(r, p, ids)
+	in.presets(r, p.key("presets"))
 	in.secureLinks(r, p)
 }
 
@@ -275,6 +276,34 @@ func (in *inspection) layout(r *Range, p path, ids map[uuid.UUID]path) {
 	in.require(p.key("lanes"), len(r.Lanes) > 0, "wants at least one lane")
 	for i := range r.Lanes {
 		in.lane(&r.Lanes[i], p.key("lanes").item(i), bays, ids)
+	}
+}
+
+// maxPresets is the number of presets of a range: they are buttons of one form.
+const maxPresets = 12
+
+func (in *inspection) presets(r *Range, p path) {
+	in.require(p, len(r.Presets) <= maxPresets, "at most 12")
+	type sale struct {
+		minutes int
+		group   uuid.UUID // zero: the chosen one
+	}
+	offered := map[sale]path{}
+	for i, preset := range r.Presets {
+		p, s := p.item(i), sale{minutes: preset.Minutes}
+		if preset.Group != nil {
+			s.group = *preset.Group
+			in.require(p.key("group"), slices.ContainsFunc(r.Groups, func(g Group) bool { return g.ID == s.group }),
+				"no group of this range has that id")
+		}
+		problem := ""
+		switch {
+		case preset.Minutes == 0:
+			problem = "missing; wants a whole number from 1 to 480"
+		case preset.Minutes > MaxSessionMinutes:
+			problem = "wants 480 or less, the longest session"
+		}
+		unique(in, offered, s, p.key("minutes"), problem, "the same sale as %s")
 	}
 }
 

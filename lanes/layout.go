@@ -11,9 +11,10 @@ type Layout struct {
 	Purchasing bool   // the range offers lane purchasing
 	Currency   string // of its prices, as ISO 4217 names it; empty: none is shown
 	Terms
-	Bays   []Bay
-	Groups []Group
-	Lanes  []Place
+	Bays    []Bay
+	Groups  []Group
+	Presets []Preset // the sales that staff make by one touch
+	Lanes   []Place
 }
 
 // Bay groups lanes.
@@ -26,6 +27,12 @@ type Bay struct {
 type Group struct {
 	ID   uuid.UUID
 	Name string
+}
+
+// Preset is a sale that has a button of its own.
+type Preset struct {
+	Minutes int        // MinMinutes to MaxMinutes
+	Group   *uuid.UUID // the access group; nil: the one that staff choose
 }
 
 // Place is a lane in the layout.

@@ -114,7 +114,8 @@ func (f *fakeRange) Layout() lanes.Layout {
 	return lanes.Layout{
 		Range: north, Name: "North", Purchasing: true, Currency: "EUR",
 		Bays: []lanes.Bay{{ID: theBay, Name: "Bay A"}}, Groups: []lanes.Group{{ID: theGroup, Name: "Public"}},
-		Lanes: []lanes.Place{{ID: theLane, Bay: theBay, Name: "Lane 1"}},
+		Presets: []lanes.Preset{{Minutes: 30}, {Minutes: 60, Group: &theGroup}},
+		Lanes:   []lanes.Place{{ID: theLane, Bay: theBay, Name: "Lane 1"}},
 	}
 }
 

@@ -77,7 +77,7 @@ func (v *viewer) next() (event string, data any, wake <-chan struct{}) {
 	v.started = true
 	layout := v.r.Layout()
 	return "picture", screens.AppendLanes(picture{
-		Now: now, Range: rangeView{layout.Range, layout.Name, layout.Purchasing, layout.Currency}, Who: v.staff, Releases: v.releases,
+		Now: now, Range: viewOfRange(layout), Who: v.staff, Releases: v.releases,
 		Bays:   endpoint.Views(layout.Bays, func(bay lanes.Bay) namedView { return namedView(bay) }),
 		Groups: endpoint.Views(layout.Groups, func(group lanes.Group) namedView { return namedView(group) }),
 		Holds:  holdViews, Unresolved: v.total,

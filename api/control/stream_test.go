@@ -80,7 +80,7 @@ const (
 func TestAStreamBeginsWithTheWholeState(t *testing.T) {
 	f := newFixture(t)
 	f.setHolds(lanes.Holds{}.Set(lanes.Scope{Kind: lanes.OverRange}, "sam", noon.Wall).Set(lanes.Scope{Kind: lanes.OverBay, ID: theBay}, "alex", noon.Wall))
-	f.signedIn().openStream().expect("picture", `{`+now+`,"range":{"id":"`+north.String()+`","name":"North","purchasing":true,"currency":"EUR"},"who":"sam","releases_range":true,`+
+	f.signedIn().openStream().expect("picture", `{`+now+`,"range":{"id":"`+north.String()+`","name":"North","purchasing":true,"currency":"EUR","presets":[{"minutes":30,"group_id":null},{"minutes":60,"group_id":"33333333-3333-4333-8333-000000000001"}]},"who":"sam","releases_range":true,`+
 		`"bays":[{"id":"`+bayA+`","name":"Bay A"}],"groups":[{"id":"33333333-3333-4333-8333-000000000001","name":"Public"}],`+
 		`"lanes":[`+shownFirst+`],"holds":[{"scope":"range","id":null,"who":"sam","since":"2026-05-01T12:00:00.250Z","press":null},`+
 		`{"scope":"bay","id":"`+bayA+`","who":"alex","since":"2026-05-01T12:00:00.250Z","press":null}],"unresolved":0}`)

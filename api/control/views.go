@@ -5,6 +5,7 @@ import (
 
 	"rangegate/api/endpoint"
 	"rangegate/api/staffops"
+	v2 "rangegate/api/v2"
 	"rangegate/lanes"
 )
 
@@ -32,6 +33,12 @@ type rangeView struct {
 	Name       string    `json:"name"`
 	Purchasing bool      `json:"purchasing"`
 	Currency   string    `json:"currency"` // of prices; empty: none is shown
+	// Presets are the sales with a button of their own; empty: the form has minutes of its own.
+	Presets []v2.PresetView `json:"presets"`
+}
+
+func viewOfRange(l lanes.Layout) rangeView {
+	return rangeView{l.Range, l.Name, l.Purchasing, l.Currency, endpoint.Views(l.Presets, v2.ViewOfPreset)}
 }
 
 type namedView struct {

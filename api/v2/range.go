@@ -18,9 +18,19 @@ type RangeView struct {
 	Currency  string         `json:"currency,omitempty" pattern:"^[A-Z]{3}$" doc:"Of the range's prices; only where the operator has named one" example:"EUR"`
 	Version   string         `json:"version" doc:"Of the gateway; to be shown and logged. What it can is in features" example:"1.4.0"`
 	Features  []Feature      `json:"features" doc:"What this range has and others need not have. The list is open: ignore words that you do not know. purchasing: customers can buy at the lanes; products: it offers the products of its integrator; webhook: its events go to a webhook; webhook_retry: deliveries that fail are tried again; clear_before_sale: a lane that is not clear is not sold; simulation: it has the paths of the simulation" example:"[\"purchasing\",\"webhook\"]"`
+	Presets   []PresetView   `json:"presets" doc:"The sales that staff have as one button each at the control screen, in its order; none: the operator has named none"`
 	Limits    RangeLimits    `json:"limits"`
 	Retention RangeRetention `json:"retention"`
 }
+
+// PresetView is a sale that has a button of its own.
+type PresetView struct {
+	Minutes int        `json:"minutes" min:"1" max:"480" example:"60"`
+	Group   *uuid.UUID `json:"group_id" doc:"Access group; null: the one that is chosen" example:"33333333-3333-4333-8333-000000000001"`
+}
+
+// ViewOfPreset returns a preset as the POS and the control screen get it.
+func ViewOfPreset(p lanes.Preset) PresetView { return PresetView(p) }
 
 // Feature is something that a range has and others need not have.
 type Feature string
@@ -84,6 +94,7 @@ func (h Handlers) rangeView(ctx context.Context, _ endpoint.Empty) (RangeView, e
 	view := RangeView{
 		ID: layout.Range, Name: strings.TrimSpace(layout.Name), Currency: layout.Currency,
 		Version: configured.Version, Features: configured.Features,
+		Presets:   endpoint.Views(layout.Presets, ViewOfPreset),
 		Limits:    h.Limits.view(),
 		Retention: configured.Retention.view(),
 	}

@@ -104,6 +104,15 @@ func TestThePageOfTheActors(t *testing.T) {
 	play(t, "actors")
 }
 
+// The sales that the configuration of the range names have a button each, also for several lanes and in German.
+func TestTheSalesOfARange(t *testing.T) {
+	t.Parallel()
+	play(t, "presets", func(f *fixture, _ string) {
+		north := &f.config.Ranges[0]
+		north.Settings = append(north.Settings, "presets: [{minutes: 20}, {minutes: 60, group: 33333333-3333-4333-8333-000000000002}, {minutes: 60}]")
+	})
+}
+
 // Staff send an event again whose delivery the integrator has refused: the page shows what became of it, and
 // the log who did it.
 func TestStaffSendAnEventAgain(t *testing.T) {

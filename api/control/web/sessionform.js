@@ -1,10 +1,11 @@
-// The form for a new session on a lane. A press on a number of minutes sells them at once; everything else may stay as it is.
+// The form for a new session on a lane. A press on a preset, which is a number of minutes and perhaps a group, sells it at once; everything
+// else may stay as it is.
 import { element, setText } from "/screens/element.js";
 import { perform } from "./actions.js";
 import { remember, remembered } from "./client.js";
 import { numberFree, stateOf } from "./rules.js";
 
-const MINUTES = [15, 30, 45, 60, 90, 120];
+const MINUTES = [15, 30, 45, 60, 90, 120]; // of a range whose configuration has no presets
 const DEFAULT_MINUTES = 60;
 
 export class SessionForm {
@@ -14,7 +15,9 @@ export class SessionForm {
   #name;
   #group;
   #minutes;
-  #presets;
+  #presets = element("div.presets");
+  #drawnPresets = "";
+  #press;
   #purchasing;
   #start;
   #submit;
@@ -33,12 +36,12 @@ export class SessionForm {
     this.#group = element("select.input", { name: "group_id", required: true });
     this.#minutes = element("input.input", { name: "minutes", type: "number", min: 1, max: 480, step: 1, required: true, inputMode: "numeric" });
     this.#minutes.addEventListener("input", () => this.#update());
-    const press = async (pressed, minutes) => {
+    this.#press = async (pressed, minutes, group = this.#group.value) => {
       const lane = this.#lane;
       const typed = this.#name.value.trim();
       let session;
       this.#selling = true;
-      const sold = await perform(client, pressed, error, async () => (session = await this.#create(minutes)));
+      const sold = await perform(client, pressed, error, async () => (session = await this.#create(minutes, group)));
       this.#selling = false;
       if (sold) {
         remember("minutes", minutes);
@@ -47,10 +50,7 @@ export class SessionForm {
         this.#kept = typed;
       }
     };
-    this.#presets = MINUTES.map((minutes) => {
-      const preset = element("button.button", { type: "button", "data-minutes": minutes, "aria-label": t("form.sell", { n: minutes }), onclick: () => press(preset, minutes) }, String(minutes));
-      return preset;
-    });
+    this.#group.addEventListener("change", () => this.#update());
     this.#purchasing = element("input", { type: "checkbox", name: "purchasing", checked: true });
     this.#start = element("input", { type: "radio", name: "start", value: "now", checked: true, onchange: () => this.#update() });
     const entry = element("input", { type: "radio", name: "start", value: "entry", onchange: () => this.#update() });
@@ -58,7 +58,7 @@ export class SessionForm {
     this.element = element("form.section", { noValidate: false, "aria-label": t("form.title") },
       this.#closed,
       field(t("form.customer"), this.#name),
-      element("div.field", { role: "group", "aria-label": t("form.minutes") }, element("span", {}, t("form.minutes")), element("div.presets", {}, ...this.#presets)),
+      element("div.field", { role: "group", "aria-label": t("form.minutes") }, element("span", {}, t("form.minutes")), this.#presets),
       element("label.own", {}, element("span", {}, t("form.own_minutes")), this.#minutes),
       this.#submit,
       element("fieldset.pair", {}, element("legend.legend", {}, t("form.start")),
@@ -67,7 +67,7 @@ export class SessionForm {
       element("label.check", {}, this.#purchasing, element("span", {}, t("form.purchasing"))));
     this.element.addEventListener("submit", (event) => {
       event.preventDefault();
-      press(this.#submit, Number(this.#minutes.value));
+      this.#press(this.#submit, Number(this.#minutes.value));
     });
   }
 
@@ -107,6 +107,7 @@ export class SessionForm {
       this.#group.replaceChildren(...range.groups.map((group) => element("option", { value: group.id }, group.name)));
     }
     this.#group.parentElement.hidden = range.groups.length < 2;
+    this.#drawPresets();
     this.#purchasing.parentElement.hidden = !range.info.purchasing;
     this.#name.placeholder = this.#walkIn();
     const state = stateOf(lane);
@@ -125,19 +126,40 @@ export class SessionForm {
     return name(numberFree([...range.lanes.values()].map(({ session }) => session?.customer_name), name));
   }
 
+  // drawPresets makes the buttons anew when the range's presets, or the names on them, have changed.
+  #drawPresets() {
+    const { range, t } = this.#client;
+    const presets = range.info.presets.length > 0 ? range.info.presets : MINUTES.map((minutes) => ({ minutes, group_id: null }));
+    const drawn = JSON.stringify([presets, range.groups]);
+    if (drawn === this.#drawnPresets) {
+      return;
+    }
+    this.#drawnPresets = drawn;
+    this.#presets.toggleAttribute("data-named", range.groups.length > 1 && presets.some(({ group_id: id }) => id));
+    this.#presets.replaceChildren(...presets.map(({ minutes, group_id: id }) => {
+      const group = range.groups.length > 1 ? range.groups.find((candidate) => candidate.id === id)?.name : undefined;
+      const label = group === undefined ? t("form.sell", { n: minutes }) : t("form.sell_to", { n: minutes, group });
+      const preset = element("button.button", { type: "button", "data-minutes": minutes, "data-group": id ?? "", "aria-label": label, onclick: () => this.#press(preset, minutes, id ?? undefined) },
+        element("span", {}, String(minutes)), ...(group === undefined ? [] : [element("span.preset-group", {}, group)]));
+      return preset;
+    }));
+    this.#update();
+  }
+
   #update() {
-    for (const preset of this.#presets) {
-      preset.toggleAttribute("data-last", preset.dataset.minutes === this.#minutes.value);
+    for (const preset of this.#presets.children) {
+      const { minutes, group } = preset.dataset;
+      preset.toggleAttribute("data-last", minutes === this.#minutes.value && (group === "" || group === this.#group.value));
     }
     const key = this.#start.checked ? "form.create_now" : "form.create_entry";
     this.#submit.textContent = this.#client.t(key, { minutes: this.#minutes.value });
   }
 
-  #create(minutes) {
+  #create(minutes, group) {
     const customer = this.#name.value.trim();
     return this.#sell({
       ...(customer ? { customer_name: customer } : { walk_in: this.#client.t("form.walk_in") }),
-      group_id: this.#group.value,
+      group_id: group,
       duration: minutes,
       enable_purchasing: this.#purchasing.checked && this.#client.range.info.purchasing,
       auto_start: this.#start.checked,

@@ -175,6 +175,8 @@ export default {
   "form.minutes": "Minuten: ein Druck verkauft sie",
   "form.sell.one": "{n} Minute verkaufen",
   "form.sell.other": "{n} Minuten verkaufen",
+  "form.sell_to.one": "{n} Minute verkaufen: {group}",
+  "form.sell_to.other": "{n} Minuten verkaufen: {group}",
   "form.own_minutes": "Eine andere Zahl (1 bis 480)",
   "form.start": "Die Zeit beginnt",
   "form.start_now": "sofort",

@@ -175,6 +175,8 @@ export default {
   "form.minutes": "Minutes: a press sells them",
   "form.sell.one": "Sell {n} minute",
   "form.sell.other": "Sell {n} minutes",
+  "form.sell_to.one": "Sell {n} minute: {group}",
+  "form.sell_to.other": "Sell {n} minutes: {group}",
   "form.own_minutes": "Another number (1 to 480)",
   "form.start": "The time starts",
   "form.start_now": "now",

@@ -299,6 +299,9 @@ func layout(r config.Range) lanes.Layout {
 	for _, group := range r.Groups {
 		l.Groups = append(l.Groups, lanes.Group(group))
 	}
+	for _, preset := range r.Presets {
+		l.Presets = append(l.Presets, lanes.Preset(preset))
+	}
 	for _, lane := range r.Lanes {
 		l.Lanes = append(l.Lanes, lanes.Place{ID: lane.ID, Bay: lane.Bay, Name: lane.Name, Accessible: lane.Accessible})
 	}
