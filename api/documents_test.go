@@ -223,17 +223,20 @@ func (r exampleRequest) content(without string) string {
 func TestEveryKindOfEventIsDocumented(t *testing.T) {
 	webhooks := loadDocument(t, newStartingAPI(), prefix2+"/openapi.json").Webhooks
 	kinds := []string{
-		"carrierHit", "help", "purchaseRequest", "sessionCreated", "sessionModified", "sessionPaused", "sessionResumed",
-		"sessionStarted", "sessionStopped",
+		"carrierHit", "help", "purchaseRequest", "sessionCreated", "sessionEnding", "sessionExpired", "sessionModified", "sessionPaused",
+		"sessionResumed", "sessionStarted", "sessionStopped",
 	}
 	require.Equal(t, kinds, slices.Sorted(maps.Keys(webhooks)))
 	for kind, item := range webhooks {
 		media := item.Post.RequestBody.Value.Content["application/json"]
 		require.NoError(t, media.Schema.Value.VisitJSON(media.Example))
 		keys := slices.Sorted(maps.Keys(media.Example.(map[string]any)))
-		if kind == "purchaseRequest" {
+		switch kind {
+		case "purchaseRequest":
 			require.Equal(t, []string{"event", "items", "lane_id", "session_id"}, keys)
-		} else {
+		case "sessionEnding":
+			require.Equal(t, []string{"ends_at", "event", "lane_id", "minutes_remaining", "session_id"}, keys)
+		default:
 			require.Equal(t, []string{"event", "lane_id", "session_id"}, keys)
 		}
 		for _, other := range kinds {

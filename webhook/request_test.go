@@ -30,7 +30,7 @@ func TestTheBodyOfEveryKind(t *testing.T) {
 		lanes.SessionModified: `{"event":"sessionModified",` + ids + `}`,
 		lanes.PurchaseRequest: `{"event":"purchaseRequest",` + ids +
 			`,"items":[{"id":"time","qty":30},{"id":"target <b>","qty":2}]}`,
-		lanes.SessionEnding:  `{"event":"sessionEnding",` + ids + `,"minutes_remaining":4.5,"ends_at":"2026-05-01T10:04:30.000Z"}`,
+		lanes.SessionEnding:  `{"event":"sessionEnding",` + ids + `,"minutes_remaining":4.5,"ends_at":"2026-05-01T12:04:30.123Z"}`,
 		lanes.SessionExpired: `{"event":"sessionExpired",` + ids + `}`,
 	} {
 		t.Run(string(kind), func(t *testing.T) {

@@ -38,7 +38,7 @@ func (in *Input) Integer(name string, lowest, highest int, description string, e
 	return readField(in, field{place: inBody, name: name, description: description, required: true, example: example}, integer{lowest, highest}, 0)
 }
 
-// Integers reads an optional list of at most so many different integers of the body; nil if none is given.
+// Integers reads an optional list of at most so many integers of the body; nil if none is given.
 func (in *Input) Integers(name string, most, lowest, highest int, description string, example []int) []int {
 	return readField(in, field{place: inBody, name: name, description: description, example: example}, integers{most, integer{lowest, highest}}, nil)
 }

@@ -142,7 +142,7 @@ func isWhole(number string) bool {
 	return true
 }
 
-// integers is a list of different integers; it may be empty.
+// integers is a list of integers; it may be empty.
 type integers struct {
 	most int
 	each integer
@@ -156,7 +156,7 @@ func (k integers) parse(s string, form valueForm) ([]int, bool) {
 	numbers := []int{}
 	for _, text := range texts {
 		n, ok := k.each.parse(string(text), literal)
-		if !ok || slices.Contains(numbers, n) {
+		if !ok {
 			return nil, false
 		}
 		numbers = append(numbers, n)
@@ -165,11 +165,11 @@ func (k integers) parse(s string, form valueForm) ([]int, bool) {
 }
 
 func (k integers) rule() string {
-	return fmt.Sprintf("a list of at most %d different integers from %d to %d", k.most, k.each.lowest, k.each.highest)
+	return fmt.Sprintf("a list of at most %d integers from %d to %d", k.most, k.each.lowest, k.each.highest)
 }
 
 func (k integers) schema() *openapi3.Schema {
-	return openapi3.NewArraySchema().WithItems(k.each.schema()).WithMaxItems(int64(k.most)).WithUniqueItems(true)
+	return openapi3.NewArraySchema().WithItems(k.each.schema()).WithMaxItems(int64(k.most))
 }
 
 func (k integer) rule() string { return fmt.Sprintf("an integer from %d to %d", k.lowest, k.highest) }

@@ -17,7 +17,7 @@ type RangeView struct {
 	Name      string         `json:"name" example:"Demo range"`
 	Currency  string         `json:"currency,omitempty" pattern:"^[A-Z]{3}$" doc:"Of the range's prices; only where the operator has named one" example:"EUR"`
 	Version   string         `json:"version" doc:"Of the gateway; to be shown and logged. What it can is in features" example:"1.4.0"`
-	Features  []Feature      `json:"features" doc:"What this range has and others need not have. The list is open: ignore words that you do not know. purchasing: customers can buy at the lanes; products: it offers the products of its integrator; webhook: its events go to a webhook; webhook_retry: deliveries that fail are tried again; clear_before_sale: a lane that is not clear is not sold; simulation: it has the paths of the simulation" example:"[\"purchasing\",\"webhook\"]"`
+	Features  []Feature      `json:"features" doc:"What this range has and others need not have. The list is open: ignore words that you do not know. purchasing: customers can buy at the lanes; products: it offers the products of its integrator; webhook: its events go to a webhook; webhook_retry: deliveries that fail are tried again; clear_before_sale: a lane that is not clear is not sold; warnings: a sale may say when its session is warned; simulation: it has the paths of the simulation" example:"[\"purchasing\",\"webhook\"]"`
 	Presets   []PresetView   `json:"presets" doc:"The sales that staff have as one button each at the control screen, in its order; none: the operator has named none"`
 	Limits    RangeLimits    `json:"limits"`
 	Retention RangeRetention `json:"retention"`
@@ -42,6 +42,7 @@ const (
 	FeatureWebhook         Feature = "webhook"
 	FeatureWebhookRetry    Feature = "webhook_retry"
 	FeatureClearBeforeSale Feature = "clear_before_sale"
+	FeatureWarnings        Feature = "warnings"
 	FeatureSimulation      Feature = "simulation"
 )
 

@@ -79,9 +79,10 @@ func readSale(in *endpoint.Input) Sale {
 	minutes := in.Integers("warn_at_minutes", lanes.MaxWarnings, lanes.MinMinutes, lanes.MaxMinutes,
 		"With how many minutes left the session is warned (`sessionEnding`); none: as the range has it, an empty list: never", []int{10, 2})
 	if minutes != nil {
-		sale.Command.WarnAt = make([]time.Duration, len(minutes))
-		for i, left := range slices.Sorted(slices.Values(minutes)) {
-			sale.Command.WarnAt[len(minutes)-1-i] = time.Duration(left) * time.Minute
+		slices.Sort(minutes)
+		sale.Command.WarnAt = []time.Duration{}
+		for _, left := range slices.Backward(slices.Compact(minutes)) {
+			sale.Command.WarnAt = append(sale.Command.WarnAt, time.Duration(left)*time.Minute)
 		}
 	}
 	return sale
