@@ -578,8 +578,8 @@ func (l *laneActor) arm() {
 		l.timer = nil
 	}
 	l.timerArmed++
-	now := l.r.clock.Now()
 	if next, running := l.lane.Deadline(); running {
+		now := l.r.clock.Now()
 		if warning, found := l.lane.NextWarning(); found && now.Before(warning) { // one that is due waits for the lane, not for time
 			next = warning
 		}

@@ -28,10 +28,10 @@ func (t Terms) SameTerms(other Terms) bool {
 // much is left by then.
 type Ending struct {
 	Remaining time.Duration `json:"remaining_ns"`
-	EndsAt    time.Time     `json:"ends_at"` // UTC, unless the session is paused, or its time changes
+	EndsAt    time.Time     `json:"ends_at"` // in UTC, by what was known then: a pause or more time moves it
 }
 
-// WarnAt are the times left at which the session on the lane is warned, in no order. There has to be one.
+// WarnAt are the times left at which the session on the lane is warned, in no order. The lane has to have a session.
 func (l Lane) WarnAt() []time.Duration {
 	if own := l.Session.WarnAt; own != nil {
 		return own
@@ -59,7 +59,8 @@ func (l Lane) untold(remaining time.Duration) (due []time.Duration) {
 	return due
 }
 
-// NextWarning is when the session is warned next. It may be over. There is none while its time does not run.
+// NextWarning is when the session is warned next; in the past, a warning is due. There is none while its time does
+// not run.
 func (l Lane) NextWarning() (at Instant, found bool) {
 	if l.Session == nil || l.Session.Phase != Running {
 		return at, false

@@ -472,7 +472,9 @@ func (k *Keeper) claim(ctx context.Context, server string, claims []claim) {
 	for _, o := range outcomes {
 		e := k.ranges[o.Range]
 		switch {
-		case errors.Is(o.Err, store.ErrAnotherServer): // the next renewal finds it too, and what follows from it
+		case errors.Is(o.Err, store.ErrAnotherServer):
+			// The next renewal finds that server too, or not yet: its connection may be with the one of before.
+			e.retryAt = time.Now().Add(k.TTL / renewals)
 			k.Log.Warn().Err(o.Err).Msg("a range is not claimed")
 			signal(k.renewNow)
 		case o.Err != nil: // the next sweep says what came of it

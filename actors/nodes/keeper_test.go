@@ -56,6 +56,8 @@ type gate struct {
 	lost   uuid.UUID // the node whose last renewals that one lacks
 	watch  bool      // false: announcements are lost
 	looked int       // how often the leases were read alone
+	claims int       // while only claims have come to another server
+	beside bool      // claims come to another server than renewals
 }
 
 var errOutOfReach = errors.New("out of reach")
@@ -127,9 +129,12 @@ func (g *gate) Claim(ctx context.Context, by store.Claimant, expected []store.Ow
 		return outcomes
 	}
 	g.mu.Lock()
-	server := g.server
+	server, beside := g.server, g.beside
+	if beside {
+		g.claims++
+	}
 	g.mu.Unlock()
-	if server != "" && by.Server != server {
+	if beside || server != "" && by.Server != server {
 		return []store.Claimed{{Ownership: expected[0], Err: store.ErrAnotherServer}}
 	}
 	if server != "" {
@@ -483,6 +488,24 @@ func TestAfterAFailOverOwnersHaveTheTimeToRenew(t *testing.T) {
 	inB, dropped, _ := b.counts()
 	require.Equal(t, len(ranges)-inA, inB)
 	require.Zero(t, dropped)
+}
+
+// The renewals of a node go on at the server of before, and its claims come to the new one: it does not ask again and
+// again.
+func TestANodeBetweenTwoServersWaits(t *testing.T) {
+	t.Parallel()
+	n := newNode(t, redistest.Start(t), "a")
+	n.shared.beside = true
+	n.keeper.Start(rangesNumbered(1), "d")
+	time.Sleep(4 * ttl)
+	n.shared.mu.Lock()
+	claims := n.shared.claims
+	n.shared.beside = false
+	n.shared.mu.Unlock()
+	require.Positive(t, claims)
+	require.Less(t, claims, 40, "in four TTLs, in each of which it renews five times")
+	require.Eventually(t, func() bool { running, _, _ := n.counts(); return running == 1 }, patience, tick)
+	require.NoError(t, n.keeper.Stop(t.Context()))
 }
 
 // The store is empty afterwards, or names an owner of before. Owners name themselves once they have refilled

@@ -29,7 +29,7 @@ type forced struct {
 	reads    bool // requests that change nothing are among them
 }
 
-// NewForcedErrors returns a ForcedErrors for the codes in the table, without any for now.
+// NewForcedErrors returns a ForcedErrors for the codes in the table. No request is answered with an error yet.
 func NewForcedErrors(table endpoint.Errors) *ForcedErrors {
 	return &ForcedErrors{errors: table, next: map[uuid.UUID]forced{}}
 }

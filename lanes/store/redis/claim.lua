@@ -1,8 +1,8 @@
 -- Claims the range: its epoch becomes the stored one + 1, or now, in Unix milliseconds, if that is more. A process
 -- that is the only one gives nothing else, and the range has no owner then. A node also gives the epoch and the run
 -- of the owner that it expects, its own run, name and address, and the server that has answered its newest renewal, or
--- an empty text: after a fail-over what it knows is of before, until it renews its lease. Where the epoch is ahead of its clock, it adds up
--- to 4095 more, by its run: a fail-over can roll back the claim of a node that lives on, and the next claim begins at
+-- an empty text: after a fail-over what it knows is of before, until it renews its lease. Where the epoch is ahead of
+-- its clock, it adds up to 4095 more, by its run: a fail-over can roll back the claim of a node that lives on, and the next claim begins at
 -- the same stored epoch. Two runs add the same once in 4,096 times.
 --   {'claimed', epoch, running sessions} | {'taken', epoch, owner, its name, its address} | {'another server', run_id}
 --   {'not allowed', command} | {'layout', record, layout} | {'corrupt', record, reason}
