@@ -496,13 +496,18 @@ func TestANodeBetweenTwoServersWaits(t *testing.T) {
 	t.Parallel()
 	n := newNode(t, redistest.Start(t), "a")
 	n.shared.beside = true
+	claimed := func() int {
+		n.shared.mu.Lock()
+		defer n.shared.mu.Unlock()
+		return n.shared.claims
+	}
 	n.keeper.Start(rangesNumbered(1), "d")
+	require.Eventually(t, func() bool { return claimed() > 0 }, patience, tick)
 	time.Sleep(4 * ttl)
+	claims := claimed()
 	n.shared.mu.Lock()
-	claims := n.shared.claims
 	n.shared.beside = false
 	n.shared.mu.Unlock()
-	require.Positive(t, claims)
 	require.Less(t, claims, 40, "in four TTLs, in each of which it renews five times")
 	require.Eventually(t, func() bool { running, _, _ := n.counts(); return running == 1 }, patience, tick)
 	require.NoError(t, n.keeper.Stop(t.Context()))
