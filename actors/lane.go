@@ -43,7 +43,7 @@ type laneActor struct {
 	pending *pendingSave // the change being saved
 	current *request     // the request being decided
 	settled *saveResult  // whose request is being answered
-	ticket  *ticket      // reserved for a session that is about to move here
+	ticket  *ticket      // reserved for a session that is about to move here, or lent
 	probed  *probe       // on its way through the connection
 
 	queue        queue // what waits
@@ -68,7 +68,7 @@ type pendingSave struct {
 }
 
 // The messages of a lane besides *request. Others stand with what they are about: link.go, reports.go,
-// move.go, reload.go. life is the instance that a message belongs to: one of an earlier life is
+// move.go, together.go, reload.go. life is the instance that a message belongs to: one of an earlier life is
 // stale.
 type (
 	lastSaved struct {
@@ -124,7 +124,7 @@ func (l *laneActor) Receive(ctx actor.Context, message any) {
 		l.arm()
 	case *resumeReports:
 		if m.life == l {
-			l.queue.reportsPaused, l.queue.warningsPaused = false, false
+			l.queue.reportsPaused, l.queue.warningsPaused, l.queue.startsPaused = false, false, false
 		}
 	case *lookedUp:
 		l.lookedUp(m)
@@ -158,6 +158,10 @@ func (l *laneActor) Receive(ctx actor.Context, message any) {
 		l.movedIn(m)
 	case *unreserve:
 		l.unreserve(m)
+	case *lentOn:
+		l.lentOn(m)
+	case *broughtBack:
+		l.broughtBack(m)
 	case *vacate:
 		l.vacate(m)
 	case *replaced:
@@ -256,7 +260,7 @@ func (l *laneActor) enqueue(q *request) {
 		l.refuse(q, lanes.ErrLaneNotUsable)
 	case l.storeStalled:
 		l.refuse(q, lanes.ErrStoreUnavailable)
-	case creates && l.ticket != nil:
+	case creates && l.ticket != nil && !l.ticket.lent:
 		l.refuse(q, lanes.ErrLaneOccupied)
 	case len(l.queue.waiting) >= maxWaiting:
 		l.refuse(q, lanes.ErrOverloaded)
@@ -286,6 +290,10 @@ func (l *laneActor) processAll() {
 
 // process is the way of every request through the lane.
 func (l *laneActor) process(q *request) {
+	if q.lends != nil {
+		l.lend(q)
+		return
+	}
 	change, decided := l.decide(q)
 	if !decided {
 		return
@@ -371,12 +379,15 @@ func (l *laneActor) save(q *request, change lanes.Change) {
 	}
 	p.events = append(p.events, q.events...)
 	w := &commit.Write{
-		Lanes: p.lanes, Events: p.events, Ended: change.Ended, Kept: p.kept, Holds: q.holds,
+		Lanes: p.lanes, Events: p.events, Kept: p.kept, Holds: q.holds,
 		Acts:     q.acts(l.lane, change, l.r.settings()),
 		MustSave: change.Closing, Awaited: q.reply != nil, Trace: q.traceID(), Done: p.outcome,
 	}
+	if change.Ended != nil {
+		w.Ended = []lanes.Ended{*change.Ended}
+	}
 	if q.ticket != nil {
-		w.Cancelled = &q.ticket.void
+		w.Cancelled = q.ticket.void
 	}
 	l.r.committer.Save(w)
 	l.pending, l.current = p, nil
@@ -468,7 +479,7 @@ func (l *laneActor) swap(lane lanes.Lane, other *lanes.Lane) {
 	place, _ := settings.place(l.id)
 	lane.Accessible, lane.Purchasing = place.Accessible, settings.Layout.Purchasing
 	lane.Terms = settings.Layout.Terms
-	lane.Usable, lane.Reserved = l.link.line.NotUsable() == "" && lane.Fault == "", l.ticket != nil
+	lane.Usable, lane.Reserved = l.link.line.NotUsable() == "" && lane.Fault == "", l.ticket != nil && !l.ticket.lent
 	fault := l.lane.Fault
 	l.lane = lane
 	if other != nil {
@@ -559,10 +570,15 @@ func (l *laneActor) putBack(q *request) {
 		if q.releases() { // the range's record has no hold any more, so the lane must not either
 			time.AfterFunc(reportRetry, func() { l.r.tree.Send(l.self, &reconcile{l}) })
 		}
-		if _, warns := q.command.(lanes.Warn); warns { // it is still due
+		switch q.command.(type) { // they are still due
+		case lanes.Warn:
 			l.queue.warningsPaused = true
-			time.AfterFunc(reportRetry, func() { l.r.tree.Send(l.self, &resumeReports{l}) })
+		case lanes.Begin:
+			l.queue.startsPaused = true
+		default:
+			return
 		}
+		time.AfterFunc(reportRetry, func() { l.r.tree.Send(l.self, &resumeReports{l}) })
 		return
 	}
 	l.queue.putBack(q)
@@ -570,21 +586,25 @@ func (l *laneActor) putBack(q *request) {
 	time.AfterFunc(reportRetry, func() { l.r.tree.Send(l.self, &resumeReports{l}) })
 }
 
-// arm sets the timer to the deadline, or to a warning before it, which makes an older one stale. It reads the
-// clock: on a busy machine l.now is tens of ms ago.
+// arm sets the timer to the deadline, to a warning before it, or to the start of a session that waits, which makes an
+// older one stale. It reads the clock: on a busy machine l.now is tens of ms ago.
 func (l *laneActor) arm() {
 	if l.timer != nil {
 		l.timer.Stop()
 		l.timer = nil
 	}
 	l.timerArmed++
-	if next, running := l.lane.Deadline(); running {
-		now := l.r.clock.Now()
-		if warning, found := l.lane.NextWarning(); found && now.Before(warning) { // one that is due waits for the lane, not for time
+	next, found := l.lane.NextStart()
+	found = found && l.now.Before(next) // one that is due waits for the lane, not for time; so does a warning
+	if deadline, running := l.lane.Deadline(); running {
+		next, found = deadline, true
+		if warning, found := l.lane.NextWarning(); found && l.now.Before(warning) {
 			next = warning
 		}
+	}
+	if found {
 		armed := l.timerArmed
-		l.timer = time.AfterFunc(max(0, next.Since(now)), func() { l.r.tree.Send(l.self, &timeUp{armed}) })
+		l.timer = time.AfterFunc(max(0, next.Since(l.r.clock.Now())), func() { l.r.tree.Send(l.self, &timeUp{armed}) })
 	}
 }
 

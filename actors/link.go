@@ -357,6 +357,7 @@ func (l *laneActor) ChildFailed(supervisor actor.Supervisor, child *actor.PID, r
 
 // publishLink shows the link, and whether the lane is usable.
 func (l *laneActor) publishLink() {
+	l.queue.unlinked = !l.link.line.IsUp()
 	notUsable := l.link.line.NotUsable()
 	switch {
 	case l.parked:

@@ -20,8 +20,9 @@ type ticket struct {
 	r    *Range
 	lane lanes.Lane // as it was when it was reserved
 	pid  *actor.PID
-	used atomic.Bool // the source has it, or nobody will
-	void atomic.Bool // the lane panicked meanwhile and has forgotten the reservation
+	used atomic.Bool  // whoever decides has it, or nobody will
+	void *atomic.Bool // the lane panicked meanwhile and has forgotten the reservation
+	lent bool         // for several operations: see together.go
 }
 
 type (
@@ -103,14 +104,14 @@ func (l *laneActor) reserve(m *reserve) {
 
 // giveTicket reserves the lane until the ticket is dropped, at the end of ctx if nobody takes it.
 func (l *laneActor) giveTicket(ctx context.Context) *ticket {
-	l.ticket = &ticket{r: l.r, lane: l.lane, pid: l.self}
+	l.ticket = &ticket{r: l.r, lane: l.lane, pid: l.self, void: new(atomic.Bool)}
 	context.AfterFunc(ctx, l.ticket.expire)
 	return l.ticket
 }
 
 func (l *laneActor) unreserve(m *unreserve) {
 	if l.ticket == m.ticket {
-		l.ticket, l.lane.Reserved = nil, false
+		l.ticket, l.lane.Reserved, l.storeStalled = nil, false, false
 	}
 }
 

@@ -27,6 +27,8 @@ type queue struct {
 	reportsPaused     bool // reports wait for the store, or for a lookup
 	reportsOverflowed bool // some did not fit and were dropped
 	warningsPaused    bool // a warning waits for the store
+	startsPaused      bool // likewise the begin of a session
+	unlinked          bool // the lane's hardware is not reached: no session begins by its start
 }
 
 // next takes the next request from the queue, nil when there is none. In this order:
@@ -34,6 +36,7 @@ type queue struct {
 //	closing   those that arrived before the session's time was over
 //	expiry    the session's time is over
 //	closing   those that arrived after it
+//	begin     the session's start has come, unless its hardware is not reached, or starts are paused
 //	warning   the session's time is soon over, unless warnings are paused
 //	reports   of the hardware, in their order, unless they are paused
 //	waiting   requests of clients and staff
@@ -48,6 +51,8 @@ func (w *queue) next(lane lanes.Lane, now lanes.Instant) *request {
 		return pop(&w.closing)
 	case due: // the request of the timer
 		return &request{ctx: context.Background(), command: lanes.Expire{}, by: lanes.ByTimer, at: now, arrived: now}
+	case !w.unlinked && !w.startsPaused && lane.StartDue(now):
+		return &request{ctx: context.Background(), command: lanes.Begin{}, by: lanes.ByTimer, at: now, arrived: now}
 	case !w.warningsPaused && lane.WarningDue(now):
 		return &request{ctx: context.Background(), command: lanes.Warn{}, by: lanes.ByTimer, at: now, arrived: now}
 	case len(w.reports) > 0 && !w.reportsPaused:

@@ -39,6 +39,7 @@ type Range struct {
 	*board.View     // how its lanes are
 	*delivery.EventLog
 	*simulation.Simulator
+	*Starts
 
 	id        uuid.UUID
 	clock     clock.Clock

@@ -74,6 +74,7 @@ func (g *Gateway) recover(ctx context.Context, s Settings, epoch uint64) (*Range
 		Life: r.life, Clock: r.clock, Log: r.log, Delivery: r.delivery, Go: r.background.Go,
 		Save: r.committer.Save, Find: r.Find, AddMinutes: r.addMinutes,
 	})
+	r.Starts = &Starts{r}
 	changed, err := r.restoreLanes(ctx, loaded, s.Retire)
 	if err != nil {
 		r.endLife(err)
@@ -158,7 +159,7 @@ func (r *Range) retire(lane lanes.Lane, now lanes.Instant) *commit.Write {
 		panic(err) // both are accepted for a lane with a session
 	}
 	change.Lane.Open = nil
-	w := &commit.Write{Lanes: []lanes.Lane{change.Lane}, Ended: change.Ended, MustSave: true}
+	w := &commit.Write{Lanes: []lanes.Lane{change.Lane}, Ended: []lanes.Ended{*change.Ended}, MustSave: true}
 	w.Done = func(outcome commit.Outcome) {
 		if outcome == commit.Saved {
 			r.log.Warn().Stringer("lane_id", lane.ID).Stringer("session_id", lane.Session.ID).

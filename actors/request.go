@@ -32,6 +32,8 @@ type request struct {
 	holds    *commit.HoldRecord // the range's record, saved in the same write
 	claim    *idempotency.Claim // of its idempotency key, nil without one
 	ticket   *ticket            // the reserved destination of a move, nil otherwise
+	lends    *together          // nil, or asks the lane to lend itself; it has no command then
+	lent     chan *ticket       // of one: the answer to that
 	reply    chan reply         // of one; nil when nobody waits (timer, hardware)
 	done     func(saved bool)   // nil, or called once with how it ended
 
@@ -149,7 +151,10 @@ func (r *request) MessageName() string { return r.name() }
 
 // name is the word for the command in logs and metrics.
 func (r *request) name() string {
-	if r.command == nil {
+	switch {
+	case r.lends != nil:
+		return "lend"
+	case r.command == nil:
 		return "none"
 	}
 	return r.command.Name()

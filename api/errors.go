@@ -12,11 +12,11 @@ import (
 
 // posErrors is the table of WIRE.md, Errors: the response to each code.
 var posErrors = extended(refusals(map[int][]*lanes.Error{
-	404: {lanes.ErrLaneNotFound, lanes.ErrGroupNotFound, lanes.ErrSessionNotFound, lanes.ErrSessionEnded, lanes.ErrPurchaseNotFound, lanes.ErrEventNotFound},
+	404: {lanes.ErrLaneNotFound, lanes.ErrGroupNotFound, lanes.ErrSessionNotFound, lanes.ErrSessionEnded, lanes.ErrPurchaseNotFound, lanes.ErrEventNotFound, lanes.ErrStartNotFound},
 	409: {
 		lanes.ErrLaneOccupied, lanes.ErrLaneNotAccessible, lanes.ErrLaneNotUsable, lanes.ErrLaneNotClear,
 		lanes.ErrDurationOutOfRange,
-		lanes.ErrNoTimeLeft, lanes.ErrNotRunning, lanes.ErrNotWaiting, lanes.ErrNotPaused, lanes.ErrCeasefire, lanes.ErrWebhookNotConfigured,
+		lanes.ErrNoTimeLeft, lanes.ErrNotRunning, lanes.ErrNotWaiting, lanes.ErrStartScheduled, lanes.ErrNotPaused, lanes.ErrCeasefire, lanes.ErrWebhookNotConfigured,
 		lanes.ErrWebhookGone, lanes.ErrProductsNotConfigured,
 		lanes.ErrNotRedeliverable,
 	},

@@ -137,6 +137,25 @@ func (f *fakeRange) RedeliverOne(context.Context, uint64, *lanes.KeyOf[lanes.Red
 	return f.err
 }
 
+func (f *fakeRange) ScheduleStart(
+	_ context.Context, sessions []uuid.UUID, at lanes.Instant, _ *lanes.KeyOf[lanes.StartView],
+) (lanes.StartView, error) {
+	return lanes.StartView{ID: uuid.MustParse(theSession), At: at.Wall, Sessions: []lanes.StartedSession{
+		{Session: sessions[0], Lane: uuid.MustParse(theLane), State: lanes.StartWaiting},
+		{Session: uuid.MustParse(theSession), State: lanes.StartOver},
+	}}, f.err
+}
+
+func (f *fakeRange) Start(id uuid.UUID) (lanes.StartView, error) {
+	return lanes.StartView{ID: id, At: noon, Sessions: []lanes.StartedSession{
+		{Session: uuid.MustParse(theSession), Lane: uuid.MustParse(theLane), State: lanes.StartBegun, Began: new(noon)},
+	}}, f.err
+}
+
+func (f *fakeRange) DeleteStart(context.Context, uuid.UUID, *lanes.Key) error { return f.err }
+
+func (f *fakeRange) Now() lanes.Instant { return lanes.Instant{Wall: noon} }
+
 func (f *fakeRange) Redeliver(
 	context.Context, lanes.EventSelection, *lanes.KeyOf[lanes.Redelivery],
 ) (lanes.Redelivery, error) {

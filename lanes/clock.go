@@ -35,12 +35,17 @@ func (cmd Enter) decide(now Instant, c *Change) error {
 	if s.Phase != Waiting {
 		return ErrNotWaiting
 	}
-	entered := s.ago(cmd.Age, now)
-	if released := c.Lane.Released; released != nil && entered.Before(*released) {
-		entered = *released // no time under a hold is used, and none before it for want of knowing
-	}
-	c.setSession(c.enter(s, entered, now), now)
+	c.setSession(c.enter(s, c.afterHold(s.ago(cmd.Age, now)), now), now)
 	return nil
+}
+
+// afterHold is when a session begins that would have at that instant: no time under a hold is used, and none before
+// it for want of knowing.
+func (c *Change) afterHold(began Instant) Instant {
+	if released := c.Lane.Released; released != nil && began.Before(*released) {
+		return *released
+	}
+	return began
 }
 
 // enter begins the session. Under a hold it begins now and is paused at once, with none of its time used.
@@ -54,7 +59,8 @@ func (c *Change) enter(s Session, entered, now Instant) Session {
 	return c.underHold(s, c.Lane, now)
 }
 
-// Pause stops a running session's clock until it is resumed.
+// Pause stops a running session's clock until it is resumed. A session whose start has come may run on its hardware
+// already: it begins first.
 type Pause struct{ Session uuid.UUID }
 
 // Name implements Command.
@@ -64,6 +70,9 @@ func (cmd Pause) decide(now Instant, c *Change) error {
 	s, err := c.sessionOn(cmd.Session)
 	if err != nil {
 		return err
+	}
+	if c.Lane.StartDue(now) {
+		s = c.beginByStart(s, now)
 	}
 	if s.Phase != Running {
 		return ErrNotRunning

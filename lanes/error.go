@@ -30,6 +30,9 @@ var (
 	ErrNotPaused  = &Error{"not_paused", "the session is not paused"}
 	ErrCeasefire  = &Error{"ceasefire", "a hold is in force over the lane; a session that the hold paused resumes when it ends, one that was paused before stays paused"}
 
+	ErrStartScheduled = &Error{"start_scheduled", "the session is to begin with another start; delete that one first"}
+	ErrStartNotFound  = &Error{"start_not_found", "no session on the lanes of this range has such a start"}
+
 	ErrNotReopenable = &Error{"not_reopenable", "the session has not ended, ended more than 10 minutes ago or without time left, or was reopened before"}
 
 	ErrNoPurchasing     = &Error{"no_purchasing", "lane purchasing is not enabled for this session"}

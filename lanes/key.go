@@ -13,6 +13,14 @@ type KeyOf[Result any] struct {
 	Render      func(Result) (status int, body []byte)
 }
 
+// Of returns the key of a request whose answer is rendered from what result is when the answer is saved; nil for nil.
+func (k *KeyOf[Result]) Of(result *Result) *Key {
+	if k == nil {
+		return nil
+	}
+	return &Key{k.Name, k.Fingerprint, func(*SessionView) (int, []byte) { return k.Render(*result) }}
+}
+
 // KeyTerm is how long the answer to a request with an idempotency key is kept.
 const KeyTerm = 24 * time.Hour
 

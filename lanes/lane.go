@@ -93,7 +93,7 @@ func (c Change) Changes(lane Lane) bool {
 }
 
 // Command is something asked of a lane. Its types are in sell.go, clock.go, warning.go, holds.go, move.go, buy.go,
-// call.go, clearing.go, reopen.go, downtime.go, turn.go and report.go.
+// call.go, clearing.go, reopen.go, downtime.go, turn.go, start.go and report.go.
 type Command interface {
 	// Name is the word for it in logs and counts.
 	Name() string

@@ -46,6 +46,11 @@ func TestPaidTimeIsKept(t *testing.T) {
 			"stop":   func(t *rapid.T) { m.decide(t, lanes.Stop{Session: m.session(t), By: lanes.ByStaff}) },
 			"expire": func(t *rapid.T) { m.decide(t, lanes.Expire{}) },
 			"warn":   func(t *rapid.T) { m.decide(t, lanes.Warn{}) },
+			"schedule": func(t *rapid.T) {
+				m.decide(t, lanes.Schedule{Session: m.session(t), Start: lanes.Start{ID: m.start(t), At: m.now.Add(m.age(t))}})
+			},
+			"unschedule": func(t *rapid.T) { m.decide(t, lanes.Unschedule{Session: m.session(t), Start: m.start(t)}) },
+			"begin":      func(t *rapid.T) { m.decide(t, lanes.Begin{}) },
 			"advance": func(t *rapid.T) {
 				m.decide(t, lanes.Advance{Session: m.session(t), By: time.Duration(rapid.Int64Range(1, int64(9*time.Hour)).Draw(t, "by"))})
 			},
@@ -114,6 +119,10 @@ func (m *model) session(t *rapid.T) uuid.UUID {
 		return uuid.Max
 	}
 	return m.lane.Session.ID
+}
+
+func (m *model) start(t *rapid.T) uuid.UUID {
+	return rapid.SampledFrom([]uuid.UUID{{1}, {2}}).Draw(t, "start")
 }
 
 func (m *model) age(t *rapid.T) time.Duration {

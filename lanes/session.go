@@ -44,6 +44,8 @@ type Session struct {
 	// WarnAt are the times left at which the session is warned, longest first; nil: those of the range, empty: none.
 	WarnAt []time.Duration `json:"warn_at_ns,omitzero"`
 	Told   time.Duration   `json:"told_ns,omitempty"` // the time left down to which it was warned; 0: what was sold
+	// Start is the start that the session was given to begin with others, nil without one.
+	Start *Start `json:"start,omitempty"`
 	// Turn is what the lane had waited on which the session began, nil before that and where it is not known.
 	Turn *time.Duration `json:"turn_ns,omitempty"`
 	// Correlation is what the POS gave the session to know it by, nil when it gave nothing.

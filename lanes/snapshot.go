@@ -67,12 +67,14 @@ func (s Snapshot) Restore(now, last Checkpoint) Lane {
 	if s.Boot == now.Boot {
 		return lane
 	}
-	carry := func(then Instant) Instant {
-		ago := max(now.At.Wall.Sub(then.Wall), last.At.Wall.Sub(then.Wall))
+	ago := func(then Instant) time.Duration {
 		if last.Boot == s.Boot {
-			ago = last.At.Since(then) + now.Since(last)
+			return last.At.Since(then) + now.Since(last)
 		}
-		return Instant{Wall: then.Wall, Mono: now.At.Mono - max(0, ago)}
+		return max(now.At.Wall.Sub(then.Wall), last.At.Wall.Sub(then.Wall))
+	}
+	carry := func(then Instant) Instant { // of the past
+		return Instant{Wall: then.Wall, Mono: now.At.Mono - max(0, ago(then))}
 	}
 	carryPurchase := func(p *Purchase) *Purchase {
 		if !p.pending() {
@@ -108,6 +110,10 @@ func (s Snapshot) Restore(now, last Checkpoint) Lane {
 	if session.Began != nil {
 		began := carry(*session.Began)
 		session.Began = &began
+	}
+	if session.Start != nil {
+		at := session.Start.At // it may be to come
+		session.Start = &Start{session.Start.ID, Instant{Wall: at.Wall, Mono: now.At.Mono - ago(at)}}
 	}
 	lane.Session = &session
 	return lane

@@ -143,6 +143,12 @@ func (s *story) command(t *testing.T, d *datadriven.TestData, lane lanes.Lane) (
 		return lanes.Expire{}, nil
 	case "warn":
 		return lanes.Warn{}, nil
+	case "schedule":
+		return lanes.Schedule{Session: session, Start: lanes.Start{ID: sessionID(number("start")), At: s.now.Add(s.duration(t, d, "in"))}}, nil
+	case "unschedule":
+		return lanes.Unschedule{Session: session, Start: sessionID(number("start"))}, nil
+	case "begin":
+		return lanes.Begin{}, nil
 	case "advance":
 		return lanes.Advance{Session: session, By: s.duration(t, d, "by")}, nil
 	case "report":
@@ -363,6 +369,9 @@ func (s *story) describeLanes() string {
 		}
 		if lane.Due(s.now) {
 			out.WriteString(", due")
+		}
+		if start, found := lane.NextStart(); found {
+			fmt.Fprintf(&out, ", starts at %s", start.Wall.Format("15:04:05"))
 		}
 		if warning, found := lane.NextWarning(); found && !lane.Due(s.now) {
 			fmt.Fprintf(&out, ", to be warned at %s", warning.Wall.Format("15:04:05"))

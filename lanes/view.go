@@ -17,6 +17,7 @@ type SessionView struct {
 	Remaining  time.Duration
 	Created    time.Time
 	Began      *time.Time // nil until it began
+	StartsAt   *time.Time // when it begins by its start; nil: it has none, or has begun
 	Purchasing bool       // in effect: asked for, and offered by the range
 
 	Correlation *Correlation // nil: none; never modified
@@ -50,8 +51,11 @@ func (s *Session) view(lane uuid.UUID, remaining time.Duration) SessionView {
 		Minutes: int(s.Sold / time.Minute), Remaining: remaining,
 		Created: s.Created.Wall, Purchasing: s.Purchasing, Correlation: s.Correlation,
 	}
-	if s.Began != nil {
+	switch {
+	case s.Began != nil:
 		view.Began = &s.Began.Wall
+	case s.Start != nil:
+		view.StartsAt = &s.Start.At.Wall
 	}
 	return view
 }

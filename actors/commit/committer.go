@@ -63,11 +63,11 @@ type HoldRecord struct {
 	lanes.Holds
 }
 
-// Write is what one change saves, all or nothing: of one lane, of two in a move, or of none.
+// Write is what one change saves, all or nothing: of one lane, of two in a move, of any number together, or of none.
 type Write struct {
 	Lanes  []lanes.Lane
 	Events []lanes.Logged // Save sets a cursor where it is 0; an event with a cursor replaces the one in the log
-	Ended  *lanes.Ended   // Save sets its cursor
+	Ended  []lanes.Ended  // Save sets their cursors
 	Acts   []lanes.Act    // of staff; Save sets their cursors
 	Kept   *lanes.KeptAnswer
 	Holds  *HoldRecord
@@ -188,9 +188,9 @@ func (c *Committer) Save(w *Write) {
 			w.Events[i].Cursor = c.lastEvent
 		}
 	}
-	if w.Ended != nil {
+	for i := range w.Ended {
 		c.lastEnded++
-		w.Ended.Cursor = c.lastEnded
+		w.Ended[i].Cursor = c.lastEnded
 	}
 	for i := range w.Acts {
 		c.lastAct++
@@ -249,9 +249,7 @@ func (c *Committer) nextBatch() (batch store.Batch, found bool) {
 			batch.Lanes = append(batch.Lanes, lanes.Snapshot{Lane: lane, Boot: reading.Boot})
 		}
 		batch.Events = append(batch.Events, w.Events...)
-		if w.Ended != nil {
-			batch.Ended = append(batch.Ended, *w.Ended)
-		}
+		batch.Ended = append(batch.Ended, w.Ended...)
 		batch.Acts = append(batch.Acts, w.Acts...)
 		if w.Kept != nil {
 			batch.Keys = append(batch.Keys, *w.Kept)
@@ -357,9 +355,9 @@ func (c *Committer) settleSaved(batch []*Write) {
 		if w.Holds != nil && w.Holds.Version > c.holds.Version {
 			c.holds = *w.Holds
 		}
-		if w.Ended != nil {
-			c.savedEnded = max(c.savedEnded, w.Ended.Cursor)
-			c.ended.put(w.Ended.Cursor, *w.Ended, now.Mono)
+		for _, ended := range w.Ended {
+			c.savedEnded = max(c.savedEnded, ended.Cursor)
+			c.ended.put(ended.Cursor, ended, now.Mono)
 		}
 		for _, act := range w.Acts {
 			c.acts.put(act.Cursor, act, now.Mono)
@@ -399,8 +397,8 @@ func (c *Committer) logSaved(w *Write, now time.Time) {
 		lane, session = w.Events[0].Event.Lane, w.Events[0].Event.Session
 		line = line.Uint64("cursor", w.Events[len(w.Events)-1].Cursor)
 	}
-	if w.Ended != nil {
-		session = w.Ended.Session.ID
+	if len(w.Ended) > 0 {
+		session = w.Ended[0].Session.ID
 	}
 	if len(w.Lanes) > 0 {
 		lane = w.Lanes[0].ID
@@ -426,8 +424,10 @@ func (c *Committer) logSaved(w *Write, now time.Time) {
 // Ending returns the session as it ended, if its end is not durable yet.
 func (c *Committer) Ending(session uuid.UUID) (ended lanes.Ended, found bool) {
 	for _, w := range c.unsaved() {
-		if w.Ended != nil && w.Ended.Session.ID == session {
-			return *w.Ended, true
+		for _, ended := range w.Ended {
+			if ended.Session.ID == session {
+				return ended, true
+			}
 		}
 	}
 	return lanes.Ended{}, false

@@ -214,7 +214,7 @@ func TestAStoreThatLosesItsRefillTooIsTriedRarely(t *testing.T) {
 			return store.ErrRolledBack
 		})
 		stopped := lanes.Ended{Session: lanes.Session{ID: uuid.New()}, Lane: lane.ID, Reason: lanes.EndReason(lanes.ByPOS), At: f.clock.Now().Wall}
-		outcomes := f.save(&commit.Write{Lanes: []lanes.Lane{lane}, Ended: &stopped, MustSave: true})
+		outcomes := f.save(&commit.Write{Lanes: []lanes.Lane{lane}, Ended: []lanes.Ended{stopped}, MustSave: true})
 		f.advance(time.Second)
 		require.Equal(t, commit.Unresolved, <-outcomes)
 		require.False(t, f.Writable())

@@ -151,11 +151,7 @@ func (l *EventLog) redeliverOnce(
 	ctx context.Context, key *lanes.KeyOf[lanes.Redelivery], result *lanes.Redelivery,
 	do func(*idempotency.Claim) error,
 ) error {
-	var plain *lanes.Key
-	if key != nil {
-		plain = &lanes.Key{Name: key.Name, Fingerprint: key.Fingerprint, Render: func(*lanes.SessionView) (int, []byte) { return key.Render(*result) }}
-	}
-	return l.once(ctx, plain, func(claim *idempotency.Claim) error {
+	return l.once(ctx, key.Of(result), func(claim *idempotency.Claim) error {
 		done, err := l.d.redeliverAlone(ctx)
 		if err != nil {
 			claim.Settle(nil)

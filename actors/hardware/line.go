@@ -134,9 +134,10 @@ func (l *Line) send(at Moment, fx *Effects) {
 	fx.Send = &state
 }
 
-// opens reports whether what is wanted would open the fire line, or release the controller from a hold.
+// opens reports whether what is wanted would open the fire line, now or at a start, or release the controller from a
+// hold.
 func (l *Line) opens(now lanes.Instant) bool {
-	return l.wanted.Open(now) || l.heldAt && !l.wanted.Hold
+	return l.wanted.Open(now) || l.wanted.BeginsByItself() || l.heldAt && !l.wanted.Hold
 }
 
 // Applied is the controller's confirmation of a state of this connection. It says nothing if a newer one was

@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"encoding/json"
+	"time"
 
 	"github.com/google/uuid"
 )
@@ -31,6 +32,23 @@ func (in *Input) ID(name, description, example string) uuid.UUID {
 // OptionalID reads a UUID of the body; uuid.Nil if none is given.
 func (in *Input) OptionalID(name, description string) uuid.UUID {
 	return readField(in, field{place: inBody, name: name, description: description}, id{}, uuid.Nil)
+}
+
+// IDs reads a required list of different UUIDs of the body, of 1 to most.
+func (in *Input) IDs(name string, most int, description string, example []string) []uuid.UUID {
+	return readField(in, field{place: inBody, name: name, description: description, required: true, example: example}, ids{most}, nil)
+}
+
+// OptionalTime reads a time of the body (RFC 3339); zero if none is given.
+func (in *Input) OptionalTime(name, description string) time.Time {
+	return readField(in, field{place: inBody, name: name, description: description}, moment{}, time.Time{})
+}
+
+// OptionalInteger reads an integer of the body; given is false without one.
+func (in *Input) OptionalInteger(name string, lowest, highest int, description string, example int) (n int, given bool) {
+	none := lowest - 1
+	n = readField(in, field{place: inBody, name: name, description: description, example: example}, integer{lowest, highest}, none)
+	return n, n != none
 }
 
 // Integer reads a required integer of the body: 60.0 is 60.

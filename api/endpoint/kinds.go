@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -105,6 +106,46 @@ func (id) parse(s string, form valueForm) (uuid.UUID, bool) {
 func (id) rule() string { return "a UUID like " + ExampleID }
 
 func (id) schema() *openapi3.Schema { return openapi3.NewUUIDSchema() }
+
+// ids is a list of UUIDs, none of them twice, and at least one.
+type ids struct{ most int }
+
+func (k ids) parse(s string, form valueForm) (list []uuid.UUID, ok bool) {
+	var texts []string
+	if form != literal || json.Unmarshal([]byte(s), &texts) != nil || len(texts) == 0 || len(texts) > k.most {
+		return nil, false
+	}
+	found := make(map[uuid.UUID]bool, len(texts))
+	for _, text := range texts {
+		one, ok := id{}.parse(text, quoted)
+		if !ok || found[one] {
+			return nil, false
+		}
+		found[one] = true
+		list = append(list, one)
+	}
+	return list, true
+}
+
+func (k ids) rule() string {
+	return fmt.Sprintf("a list of 1 to %d different UUIDs like %s", k.most, ExampleID)
+}
+
+func (k ids) schema() *openapi3.Schema {
+	return openapi3.NewArraySchema().WithItems(id{}.schema()).WithMinItems(1).WithMaxItems(int64(k.most)).WithUniqueItems(true)
+}
+
+// moment is a time as RFC 3339 writes it, with its offset from UTC.
+type moment struct{}
+
+func (moment) parse(s string, form valueForm) (time.Time, bool) {
+	at, err := time.Parse(time.RFC3339Nano, s)
+	return at, err == nil && form != literal
+}
+
+func (moment) rule() string { return "a time like 2026-05-01T10:00:00Z (RFC 3339)" }
+
+func (moment) schema() *openapi3.Schema { return openapi3.NewDateTimeSchema() }
 
 type integer struct{ lowest, highest int }
 

@@ -69,6 +69,9 @@ func AppendKeys(buffer []byte, s *lanes.SessionView) []byte {
 		buffer = strconv.AppendFloat(append(buffer, `,"minutes_remaining":`...), webhook.Minutes(s.Remaining), 'f', -1, 64)
 	}
 	buffer = strconv.AppendBool(append(buffer, `,"enable_purchasing":`...), s.Purchasing)
+	if s.StartsAt != nil {
+		buffer = appendStamp(append(buffer, `,"starts_at":`...), *s.StartsAt)
+	}
 	if s.Correlation != nil {
 		buffer = appendCorrelation(buffer, CorrelationOf(s.Correlation))
 	}

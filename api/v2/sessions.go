@@ -22,6 +22,7 @@ type SessionView struct {
 	CreatedAt  string    `json:"created_at" format:"date-time" example:"2026-05-01T09:58:30.250Z"`
 	Remaining  *float64  `json:"minutes_remaining" doc:"Minutes left, exact to the millisecond; null until the time began" example:"59.5" min:"0" max:"480"`
 	Purchasing bool      `json:"enable_purchasing" doc:"Lane purchasing is in effect"`
+	StartsAt   *string   `json:"starts_at,omitempty" format:"date-time" doc:"When it begins together with others; only until it has begun, and where a start is scheduled" example:"2026-05-01T10:00:00.000Z"`
 	Correlation
 }
 
@@ -49,6 +50,7 @@ func ViewOf(s *lanes.SessionView) SessionView {
 	if s.Began != nil {
 		view.Remaining = new(webhook.Minutes(s.Remaining))
 	}
+	view.StartsAt = endpoint.OptionalStamp(s.StartsAt)
 	return view
 }
 

@@ -27,6 +27,14 @@ type Range interface {
 	Create(ctx context.Context, lane uuid.UUID, command lanes.Create, key *lanes.Key) (*lanes.SessionView, error)
 	On(ctx context.Context, session uuid.UUID, command lanes.Command, key *lanes.Key) (*lanes.SessionView, error)
 	Move(ctx context.Context, session, to uuid.UUID, key *lanes.Key) (*lanes.SessionView, error)
+	// ScheduleStart lets the waiting ones of the sessions begin together at that instant.
+	ScheduleStart(ctx context.Context, sessions []uuid.UUID, at lanes.Instant, key *lanes.KeyOf[lanes.StartView]) (lanes.StartView, error)
+	// Start returns a start, or lanes.ErrStartNotFound.
+	Start(id uuid.UUID) (lanes.StartView, error)
+	// DeleteStart takes the start from the sessions that have not begun.
+	DeleteStart(ctx context.Context, start uuid.UUID, key *lanes.Key) error
+	// Now reads the range's clock.
+	Now() lanes.Instant
 	// KeyReused reports whether another request has the idempotency key.
 	KeyReused(name, fingerprint string) bool
 
@@ -115,6 +123,7 @@ func (h Handlers) Endpoints() []endpoint.Endpoint {
 				readMove, h.move, endpoint.NoBody,
 				SessionCodes("lane_not_found", "lane_occupied", "lane_not_accessible", "lane_not_usable", "lane_not_clear")...),
 		),
+		h.startEndpoints(),
 		endpoint.Group("Records", "What has happened, page by page: read behind the cursor `next` of the page before.",
 			endpoint.HandleAwaited("GET", EventsPath, 200, "The event log behind a cursor, oldest first",
 				readEvents, h.awaitEvents, endpoint.WithTarget(h.RangeOf, events), "cursor_gone", "starting", "not_owner", "store_unavailable", "overloaded").

@@ -118,6 +118,11 @@ func (s State) Same(other State) bool {
 		slices.Equal(s.WarnAt, other.WarnAt)
 }
 
+// BeginsByItself reports whether the controller opens the fire line by itself at the start of the session.
+func (s State) BeginsByItself() bool {
+	return !s.Hold && s.Session != nil && s.Session.Phase == lanes.Waiting && s.Session.Start != nil
+}
+
 // Open reports whether the state opens the fire line at that time.
 func (s State) Open(now lanes.Instant) bool {
 	return !s.Hold && s.Session != nil && s.Session.Phase == lanes.Running && s.Session.Remaining(now) > 0

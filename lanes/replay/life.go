@@ -184,9 +184,14 @@ func (l *life) command(lane *lanes.Lane, event lanes.Event, d lanes.Decision) la
 		return lanes.Create{
 			Session: l.id, Minutes: d.Minutes, AutoStart: d.Phase != lanes.Waiting, ByStaff: true, Correlation: event.Correlation,
 		}
-	case lanes.Enter{}.Name(), lanes.Report{Kind: lanes.ReportEntered}.Name():
+	case lanes.Enter{}.Name(), lanes.Report{Kind: lanes.ReportEntered}.Name(), lanes.Begin{}.Name():
 		return lanes.Enter{Session: l.id, Age: d.Late}
 	case lanes.Pause{}.Name():
+		if s := lane.Session; s != nil && s.Phase == lanes.Waiting { // its start had come, of which no event tells
+			begins := *s
+			begins.Start = &lanes.Start{At: lanes.Instant{Wall: event.At, Mono: s.Since.Mono + d.Passed - d.Late}}
+			lane.Session = &begins
+		}
 		return lanes.Pause{Session: l.id}
 	case lanes.Resume{}.Name():
 		return lanes.Resume{Session: l.id}

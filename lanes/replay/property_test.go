@@ -64,6 +64,12 @@ func TestTheRecordGivesTheSameSessionsAgain(t *testing.T) {
 					Log: lanes.Log{ID: "log", Seq: w.reports}, Kind: kind, Session: session, Age: age(), Elsewhere: lanes.IsKnown,
 				})
 			},
+			"schedule": func(t *rapid.T) {
+				w.ask(t, func(s uuid.UUID) lanes.Command {
+					return lanes.Schedule{Session: s, Start: lanes.Start{ID: uuid.Max, At: w.now.Add(max(0, age()))}}
+				})
+			},
+			"begin":     func(t *rapid.T) { w.decide(w.drawLane(t), lanes.Begin{}) },
 			"warn":      func(t *rapid.T) { w.decide(w.drawLane(t), lanes.Warn{}) },
 			"call help": func(t *rapid.T) { w.decide(w.drawLane(t), lanes.CallHelp{}) },
 			"help done": func(t *rapid.T) { w.decide(w.drawLane(t), lanes.HelpDone{}) },

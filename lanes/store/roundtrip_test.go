@@ -119,6 +119,9 @@ func sessions() *rapid.Generator[lanes.Session] {
 			Advanced: time.Duration(rapid.Int64().Draw(t, "advanced")),
 			WarnAt:   durations().Draw(t, "warn at"), Told: time.Duration(rapid.Int64().Draw(t, "told")),
 		}
+		if rapid.Bool().Draw(t, "has a start") {
+			s.Start = &lanes.Start{ID: ids().Draw(t, "start"), At: instants().Draw(t, "starts at")}
+		}
 		if rapid.Bool().Draw(t, "has begun") {
 			began := instants().Draw(t, "began")
 			s.Began = &began

@@ -17,7 +17,8 @@ import (
 
 // fixture is a proxy between Specmatic and the gateway, because a document cannot say what there is at a
 // range. Before each request it brings the range into one state: its only session is on lane 1 and runs. It is
-// paused where the request is to resume it, waits where it is to start it, and has ended where its end is read. What an
+// paused where the request is to resume it, waits where it is to start it (with a start where that is asked for), and
+// has ended where its end is read. What an
 // earlier request has simulated is undone.
 // Then it adapts the request to that and passes it on. It leaves the answer as it is.
 type fixture struct {
@@ -118,7 +119,14 @@ func (f *fixture) reset(path string) string {
 	order := func(fields ...string) string {
 		return f.pos.Insist(http.StatusCreated, "POST", "/sessions", support.Order(1, soldMinutes, fields...)).SessionID(f.t)
 	}
-	if strings.HasSuffix(path, "/start") || strings.HasSuffix(path, "/simulate/enter") {
+	if strings.Contains(path, "/starts/") {
+		var start struct {
+			ID string `json:"start_id"`
+		}
+		f.pos.Insist(http.StatusCreated, "POST", "/starts", startOf(order(`,"auto_start":false`))).Decode(f.t, &start)
+		return start.ID
+	}
+	if strings.HasSuffix(path, "/start") || strings.HasSuffix(path, "/starts") || strings.HasSuffix(path, "/simulate/enter") {
 		return order(`,"auto_start":false`)
 	}
 	session := order()
@@ -131,6 +139,11 @@ func (f *fixture) reset(path string) string {
 		f.pos.Insist(http.StatusNoContent, "POST", "/sessions/"+session+"/pause", "")
 	}
 	return session
+}
+
+// startOf is a request that the session begins some time from now.
+func startOf(session string) string {
+	return fmt.Sprintf(`{"session_ids":[%q],"in_seconds":3600}`, session)
 }
 
 // endSimulation brings the range out of the state that a request has simulated.

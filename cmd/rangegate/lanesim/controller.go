@@ -196,6 +196,9 @@ func (c *connection) run() error {
 			}
 			if m.Session != nil {
 				m.Session.Since = c.controller.clock.Now()
+				if start := m.Session.Start; start != nil {
+					start.At = m.Session.Since.Add(start.At.Mono)
+				}
 			}
 			line.Send(m.State)
 		case lanes.Log:

@@ -18,6 +18,9 @@ var states = []Test{
 	{"a state older than the one in force is ignored", with(olderState)},
 	{"a controller that stalled applies the newest state afterwards", with(stalled)},
 	{"the controller warns by itself", with(warnsByItself)},
+	{"a session begins by itself at its start", with(beginsByItself)},
+	{"no session begins by itself under a hold", with(startUnderHold)},
+	{"no session begins by itself without the gateway", with(startWithoutGateway)},
 	{"the result of the session's latest purchase is shown", with(purchaseShown)},
 	{"the first state of a new connection is applied, although its revision is lower", with(firstState)},
 }
@@ -105,6 +108,50 @@ func firstState(s fixture) {
 	s.send(conn, received, link.State{Revision: 1})
 	assert.False(s, s.Controller.Shown().Open)
 	assert.Equal(s, []uint64{1}, received.revisions())
+}
+
+// startsIn returns a first state with a session that waits for its start.
+func (s fixture) startsIn(ahead time.Duration) link.State {
+	session := s.session(lanes.Waiting, time.Hour)
+	session.Start = &lanes.Start{ID: uuid.New(), At: session.Since.Add(ahead)}
+	return link.State{Revision: 1, Session: session}
+}
+
+func beginsByItself(s fixture) {
+	conn, _, received := s.dial()
+	state := s.startsIn(time.Hour)
+	s.send(conn, received, state)
+	assert.Equal(s, lanes.Waiting, s.Controller.Shown().Phase)
+	state = s.startsIn(300 * time.Millisecond)
+	state.Revision = 2
+	s.send(conn, received, state)
+	s.wait("the session begins", func() bool { return s.Controller.Shown().Open })
+	assert.False(s, s.Now().Before(state.Session.Start.At), "not before its start")
+	shown := s.Controller.Shown()
+	assert.Equal(s, lanes.Running, shown.Phase)
+	assert.InDelta(s, state.Session.Start.At.Add(time.Hour).Since(s.Now()), shown.Remaining, float64(patience), "its time runs from the start on")
+	assert.Empty(s, received.reported(), "the gateway knows by itself")
+
+	s.send(conn, received, link.State{Revision: 3, Session: s.session(lanes.Waiting, time.Hour)})
+	assert.False(s, s.Controller.Shown().Open, "the newest state counts")
+}
+
+func startUnderHold(s fixture) {
+	conn, _, received := s.dial()
+	state := s.startsIn(200 * time.Millisecond)
+	state.Hold = true
+	s.send(conn, received, state)
+	s.elapse(400 * time.Millisecond)
+	assert.False(s, s.Controller.Shown().Open)
+	assert.Equal(s, lanes.Waiting, s.Controller.Shown().Phase)
+}
+
+func startWithoutGateway(s fixture) {
+	conn, _, received := s.dial()
+	s.send(conn, received, s.startsIn(time.Second))
+	s.cut(received)
+	s.elapse(1200 * time.Millisecond)
+	assert.False(s, s.Controller.Shown().Open, "nobody could hold it")
 }
 
 func warnsByItself(s fixture) {

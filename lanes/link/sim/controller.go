@@ -153,11 +153,25 @@ func (c *Controller) addReport(r lanes.Report, now lanes.Instant) {
 // update reads the clock, and applies what the controller has done by itself until now. mu is held.
 func (c *Controller) update() lanes.Instant {
 	now := c.driver.now()
+	if c.newest == nil {
+		c.line.starts = nil // nobody could hold it
+	}
+	if begun := c.line.begunBy(now.Mono); begun.Phase != c.line.Phase {
+		c.line = begun
+		c.observe()
+	}
 	connected := c.newest != nil && !c.newest.wired
 	if lost := c.liveness.heard + lostAfter; c.liveness.holdOnLoss && !connected && !c.line.Hold && now.Mono >= lost {
 		c.line = c.line.heldAt(lost)
 	}
 	return now
+}
+
+// observe tells the observer of the state that is in force now. mu is held.
+func (c *Controller) observe() {
+	if c.driver.observe != nil {
+		c.driver.observe(c.epoch, c.line.shownAt(c.driver.now()))
+	}
 }
 
 // Cut fails the connection, if there is one. The state in force remains, and the countdown continues.
@@ -271,6 +285,7 @@ type fireLine struct {
 	Shown                  // Remaining is that at since, and Open and Warns are not set
 	since  time.Duration   // when the state was applied, on the controller's own clock
 	warnAt []time.Duration // left
+	starts *time.Duration  // when it begins by itself, on the controller's own clock; nil: it does not
 }
 
 // newFireLine returns the fire line after the controller has applied the state.
@@ -279,6 +294,18 @@ func newFireLine(s link.State, now lanes.Instant) fireLine {
 	if s.Session != nil {
 		f.Session, f.Phase, f.Remaining = s.Session.ID, s.Session.Phase, s.Session.Remaining(now)
 		f.Purchasing, f.Purchase = s.Purchasing, s.Session.Purchase
+		if start := s.Session.Start; start != nil && f.Phase == lanes.Waiting {
+			f.starts = &start.At.Mono
+		}
+	}
+	return f
+}
+
+// begunBy returns the fire line at that time, on the controller's own clock, after a session that was to begin by
+// then has begun.
+func (f fireLine) begunBy(now time.Duration) fireLine {
+	if f.starts != nil && !f.Hold && now >= *f.starts {
+		f.Phase, f.since, f.starts = lanes.Running, *f.starts, nil
 	}
 	return f
 }

@@ -145,9 +145,7 @@ func (conn *connection) apply() bool {
 	}
 	conn.stateTaken = true
 	c.line = newFireLine(*s, c.driver.now())
-	if c.driver.observe != nil {
-		c.driver.observe(c.epoch, c.line.shownAt(c.driver.now()))
-	}
+	c.observe()
 	revision := s.Revision
 	conn.enqueue(func(receiver link.Receiver) { receiver.Applied(revision) })
 	return true

@@ -232,6 +232,14 @@ func (o object) duration(key string) time.Duration {
 	return time.Duration(n) * time.Millisecond
 }
 
+// optionalDuration reads a number of milliseconds; given is false if the key is missing.
+func (o object) optionalDuration(key string) (d time.Duration, given bool) {
+	if !o.has(key) {
+		return 0, false
+	}
+	return o.duration(key), true
+}
+
 // optionalDurations reads a list of numbers of milliseconds; none if the key is missing.
 func (o object) optionalDurations(key string) (all []time.Duration) {
 	if !o.has(key) || o.notes(key, durationsRule) {
@@ -369,6 +377,7 @@ type session struct {
 	Remaining  int64       `json:"remaining_ms"`
 	Purchasing bool        `json:"enable_purchasing"`
 	WarnAt     []int64     `json:"warn_at_ms,omitempty"`
+	StartAt    *int64      `json:"start_at_ms,omitempty"`
 }
 
 type purchase struct {
@@ -377,8 +386,8 @@ type purchase struct {
 	Message string              `json:"user_message"`
 }
 
-// State encodes the complete desired state, with the time that its session has left at now. Milliseconds are
-// rounded down: no lane is open longer than it was sold.
+// State encodes the complete desired state, with the time that its session has left at now. Its
+// milliseconds are rounded down, those until its start up: no lane is open longer than it was sold, or before that.
 func State(s ProvenState, now lanes.Instant) []byte {
 	message := struct {
 		Type     string    `json:"type"`
@@ -389,9 +398,12 @@ func State(s ProvenState, now lanes.Instant) []byte {
 		Proof    string    `json:"proof,omitempty"`
 	}{Type: typeState, Revision: s.Revision, Hold: s.Hold, Proof: s.Proof}
 	if current := s.Session; current != nil {
-		message.Session = &session{current.ID, current.Customer, current.Group, current.Phase, milliseconds(current.Remaining(now)), s.Purchasing, nil}
+		message.Session = &session{current.ID, current.Customer, current.Group, current.Phase, milliseconds(current.Remaining(now)), s.Purchasing, nil, nil}
 		for _, left := range s.WarnAt {
 			message.Session.WarnAt = append(message.Session.WarnAt, milliseconds(left))
+		}
+		if current.Phase == lanes.Waiting && current.Start != nil {
+			message.Session.StartAt = new(milliseconds(current.Start.At.Since(now) + time.Millisecond - 1))
 		}
 		if latest := current.Purchase; latest != nil {
 			message.Purchase = &purchase{latest.ID, latest.Phase, truncate(latest.UserMessage)}
@@ -418,8 +430,8 @@ func Ack(log lanes.Log) []byte {
 }
 
 // FromGateway decodes a message of a gateway: a Greeting, ProvenState or lanes.Log, or nil for an unknown
-// type. The session of a state has its remaining time as Left; the caller sets Since. The error names the
-// broken rule.
+// type. The session of a state has its remaining time as Left, and the Mono of its start is the time until then; the
+// caller sets Since, and adds it to the start. The error names the broken rule.
 func FromGateway(text []byte) (any, error) {
 	return decode(text, fromGateway)
 }
@@ -474,6 +486,9 @@ func readState(o object) link.State {
 	}
 	s.Purchasing = current.flag("enable_purchasing")
 	s.WarnAt = current.optionalDurations("warn_at_ms")
+	if ahead, given := current.optionalDuration("start_at_ms"); given {
+		s.Session.Start = &lanes.Start{At: lanes.Instant{Mono: ahead}}
+	}
 	o.ifGiven("session", func(o object) {
 		if !o.has("purchase") {
 			return

@@ -29,6 +29,9 @@ func TestGatewayWrites(t *testing.T) {
 		ID: session, Group: groupID, Customer: "Jo <Smith>", Phase: lanes.Running,
 		Left: 30 * time.Minute, Since: now.Add(-time.Second - time.Microsecond),
 	}
+	waits := *running
+	waits.Phase, waits.Start = lanes.Waiting, &lanes.Start{ID: purchase, At: now.Add(30 * time.Second)}
+	scheduled := &waits
 	bought := *running
 	bought.Purchase = &lanes.Purchase{ID: purchase, Phase: lanes.Declined, UserMessage: "Your card was declined."}
 	for _, c := range []struct {
@@ -56,6 +59,9 @@ func TestGatewayWrites(t *testing.T) {
 		{"warnings", state(link.State{Revision: 8, Session: running, WarnAt: []time.Duration{5 * time.Minute, 90 * time.Second}}, now), `{"type":"state","revision":8,"hold":false,
 			"session":{"session_id":"66666666-6666-4666-8666-000000000001","customer_name":"Jo <Smith>","group_id":"33333333-3333-4333-8333-000000000001",
 			"phase":"running","remaining_ms":1798999,"enable_purchasing":false,"warn_at_ms":[300000,90000]},"purchase":null}`},
+		{"start", state(link.State{Revision: 8, Session: scheduled}, now), `{"type":"state","revision":8,"hold":false,
+			"session":{"session_id":"66666666-6666-4666-8666-000000000001","customer_name":"Jo <Smith>","group_id":"33333333-3333-4333-8333-000000000001",
+			"phase":"waiting","remaining_ms":1800000,"enable_purchasing":false,"start_at_ms":30000},"purchase":null}`},
 		{"purchase", state(link.State{Revision: 9, Session: &bought}, now), `{"type":"state","revision":9,"hold":false,
 			"session":{"session_id":"66666666-6666-4666-8666-000000000001","customer_name":"Jo <Smith>","group_id":"33333333-3333-4333-8333-000000000001",
 			"phase":"running","remaining_ms":1798999,"enable_purchasing":false},
@@ -219,6 +225,7 @@ func TestRulesOfAGateway(t *testing.T) {
 		{state, `"user_message":""`, `"user_message":null`, "purchase.user_message: wants text"}, // the gateway always sends one
 		{state, `"remaining_ms":0`, `"remaining_ms":0,"warn_at_ms":[-1]`, "session.warn_at_ms: wants a whole number from 0"},
 		{state, `"remaining_ms":0`, `"remaining_ms":0,"warn_at_ms":5`, "session.warn_at_ms: wants a list"},
+		{state, `"remaining_ms":0`, `"remaining_ms":0,"start_at_ms":-1`, "session.start_at_ms: wants a whole number from 0"},
 		{state, "pending", "maybe", "purchase.phase: wants one of [pending accepted refused unresolved]"},
 		{`{"type":"ack","log_id":"log","seq":0}`, "", "", "seq: wants a whole number from 1"},
 	} {

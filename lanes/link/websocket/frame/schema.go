@@ -236,6 +236,7 @@ var meanings = map[string]string{
 	"state.session.remaining_ms":      "Milliseconds left when this was sent; at zero the controller locks by itself",
 	"state.session.enable_purchasing": "The customer may buy at the lane",
 	"state.session.warn_at_ms":        "With so many milliseconds left the controller warns the customer by itself; null: it does not",
+	"state.session.start_at_ms":       "While it waits, and the link is up: in so many milliseconds the session begins by itself; null: it does not",
 	"state.purchase":                  "The latest purchase of the session; null: none",
 	"state.purchase.purchase_id":      "The id that the controller gave it",
 	"state.purchase.phase":            "unresolved: nobody knows yet, staff settle it",

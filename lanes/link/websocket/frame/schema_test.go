@@ -63,7 +63,7 @@ func TestWhatKeepsTheSchemaIsDecoded(t *testing.T) {
 		return refused || value == "7D9F2C4E-31B8-4A56-9C0D-5E8F1A2B3C4D"
 	}
 	id := uuid.NewString()
-	session := fmt.Sprintf(`{"session_id":%q,"customer_name":"Jo","group_id":%q,"phase":"running","remaining_ms":1000,"enable_purchasing":true,"warn_at_ms":[300000,60000]}`, id, id)
+	session := fmt.Sprintf(`{"session_id":%q,"customer_name":"Jo","group_id":%q,"phase":"running","remaining_ms":1000,"enable_purchasing":true,"warn_at_ms":[300000,60000],"start_at_ms":5000}`, id, id)
 	kept, broken := 0, 0
 	for part, messages := range map[string][]string{
 		"fromGateway": {

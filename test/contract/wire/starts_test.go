@@ -1,0 +1,95 @@
+package wire
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"rangegate/test/support"
+)
+
+// started is a start as it is answered.
+type started struct {
+	ID       string    `json:"start_id"`
+	At       time.Time `json:"at"`
+	Sessions []struct {
+		Session string     `json:"session_id"`
+		State   string     `json:"state"`
+		Began   *time.Time `json:"began_at"`
+	} `json:"sessions"`
+}
+
+func (s started) states() (states []string) {
+	for _, session := range s.Sessions {
+		states = append(states, session.State)
+	}
+	return states
+}
+
+// A relay: its sessions begin at one instant, whatever has become of some of them.
+func TestStarts(t *testing.T) {
+	_, pos := serve(t)
+	read := func(answer support.Answer, status int) (s started) {
+		t.Helper()
+		require.Equal(t, status, answer.Status, answer.Body)
+		require.NoError(t, json.Unmarshal([]byte(answer.Body), &s))
+		return s
+	}
+	get := func(start string) started { return read(pos.ask("GET", v2+"/starts/"+start, ""), 200) }
+	first, second, early := pos.sell(1, 30, `,"auto_start":false`), pos.sell(2, 30, `,"auto_start":false`), pos.sell(3, 30, "")
+	all := `"session_ids":["` + strings.Join([]string{first, second, early}, `","`) + `"]`
+
+	scheduled := read(pos.ask("POST", v2+"/starts", `{`+all+`,"in_seconds":2}`, "Idempotency-Key", "relay"), 201)
+	require.Equal(t, []string{"waiting", "waiting", "begun"}, scheduled.states())
+	require.Equal(t, scheduled, read(pos.ask("POST", v2+"/starts", `{`+all+`,"in_seconds":2}`, "Idempotency-Key", "relay"), 201), "a repeat")
+	require.Contains(t, pos.ask("GET", v2+"/sessions/"+first, "").Body, `"starts_at":"`+scheduled.At.Format("2006-01-02T15:04:05.000Z")+`"`)
+	require.Equal(t, []string{"waiting", "waiting"}, get(scheduled.ID).states())
+
+	support.Eventually(t, "both have begun", func() bool { return strings.Join(get(scheduled.ID).states(), " ") == "begun begun" })
+	for _, session := range get(scheduled.ID).Sessions {
+		require.Equal(t, scheduled.At, *session.Began)
+	}
+	require.NotContains(t, pos.ask("GET", v2+"/sessions/"+first, "").Body, `"starts_at"`)
+	require.Equal(t, "not_waiting", pos.ask("DELETE", v2+"/starts/"+scheduled.ID, "").Code())
+	for _, session := range []string{first, second, early} {
+		require.Equal(t, 204, pos.ask("POST", v2+"/sessions/"+session+"/stop", "").Status)
+	}
+	require.Equal(t, "start_not_found", pos.ask("GET", v2+"/starts/"+scheduled.ID, "").Code())
+
+	later := pos.sell(1, 30, `,"auto_start":false`)
+	at := time.Now().Add(time.Hour).UTC().Truncate(time.Millisecond)
+	order := `{"session_ids":["` + later + `","` + first + `"],"at":"` + at.Format(time.RFC3339Nano) + `"}`
+	other := read(pos.ask("POST", v2+"/starts", order), 201)
+	require.WithinDuration(t, at, other.At, time.Millisecond)
+	require.Equal(t, []string{"waiting", "over"}, other.states())
+	require.Equal(t, "start_scheduled", pos.ask("POST", v2+"/starts", `{"session_ids":["`+later+`"],"in_seconds":5}`).Code())
+	require.Equal(t, 204, pos.ask("DELETE", v2+"/starts/"+other.ID, "").Status)
+	require.Equal(t, "start_not_found", pos.ask("DELETE", v2+"/starts/"+other.ID, "").Code())
+	require.Contains(t, pos.ask("GET", v2+"/sessions/"+later, "").Body, `"began_at":null`)
+}
+
+func TestStartsThatAreRefused(t *testing.T) {
+	_, pos := serve(t)
+	session := pos.sell(1, 30, `,"auto_start":false`)
+	one := `"session_ids":["` + session + `"]`
+	for _, c := range []struct{ body, says string }{
+		{`{` + one + `}`, `"in_seconds":"must be given, or at, and not both"`},
+		{`{` + one + `,"in_seconds":5,"at":"2026-05-01T10:00:00Z"}`, `"in_seconds":"must be given, or at, and not both"`},
+		{`{` + one + `,"at":"2026-05-01T10:00:00Z"}`, `"at":"must be from now, `},
+		{`{` + one + `,"at":"tomorrow"}`, `"at":"must be a time like 2026-05-01T10:00:00Z (RFC 3339)"`},
+		{`{` + one + `,"in_seconds":86401}`, `"in_seconds":"must be an integer from 0 to 86400"`},
+		{`{"in_seconds":5}`, `"session_ids":"is required"`},
+		{`{"session_ids":[],"in_seconds":5}`, `"session_ids":"must be a list of 1 to 500 different UUIDs`},
+		{`{"session_ids":["` + session + `","` + session + `"],"in_seconds":5}`, `"session_ids":"must be a list of 1 to 500 different UUIDs`},
+		{`{"session_ids":["` + session + `","` + unknownID + `"],"in_seconds":5}`, `"code":"session_not_found"`},
+		{`{"session_ids":["` + pos.sell(2, 30, "") + `"],"in_seconds":5}`, `"code":"not_waiting"`},
+	} {
+		answer := pos.ask("POST", v2+"/starts", c.body)
+		require.GreaterOrEqual(t, answer.Status, 400, c.body)
+		require.Contains(t, answer.Body, c.says, c.body)
+	}
+	require.NotContains(t, pos.ask("GET", v2+"/sessions/"+session, "").Body, "starts_at", "nothing is done by halves")
+}
