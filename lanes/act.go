@@ -20,7 +20,7 @@ type Act struct {
 }
 
 // What they do, and the detail that it has. Of everything else on a lane the word is the command's name: pause, resume,
-// stop, help_coming, help_done, hit_noted, cleared.
+// stop, help_coming, help_done, hit_noted, cleared, unschedule_start.
 const (
 	DidCreate = "create"       // the minutes that were sold: 30
 	DidStart  = "start"        // of a session whose customer had not entered
@@ -28,11 +28,14 @@ const (
 	DidSet    = "set_duration" // the minutes in all: 90
 	DidReopen = "reopen"       // of a session that had ended: the minutes that it goes on with
 	DidMove   = "move"         // the name of the lane that the session went to; Lane is the one that it left
-	DidOffer  = "offer"        // what was decided: open, closed or configured
-	DidMakeUp = "make_up"      // the minutes that were given, with their sign: +3, +0
-	DidSettle = "settle"       // credit or drop
-	DidHold   = "hold"         // the scope: range, lane, or bay and its name
-	DidLift   = "lift"         // likewise
+	// DidSchedule: of a session that begins together with others. The instant, as RFC 3339 has it, in UTC.
+	DidSchedule = "schedule_start"
+
+	DidOffer  = "offer"   // what was decided: open, closed or configured
+	DidMakeUp = "make_up" // the minutes that were given, with their sign: +3, +0
+	DidSettle = "settle"  // credit or drop
+	DidHold   = "hold"    // the scope: range, lane, or bay and its name
+	DidLift   = "lift"    // likewise
 
 	DidRedeliver     = "redeliver"      // the kind of the event
 	DidRedeliverPart = "redeliver_part" // of the event log: how many events
@@ -63,6 +66,8 @@ func Did(who string, at Instant, lane Lane, command Command, change Change) Act 
 		act.Detail = signed(cmd.Minutes)
 	case MakeUp:
 		act.Detail = signed(int((change.Lane.Session.Sold - lane.Session.Sold) / time.Minute))
+	case Schedule:
+		act.Detail = cmd.Start.At.Wall.UTC().Format(time.RFC3339)
 	case Offer:
 		act.Session, act.Detail = uuid.Nil, cmd.Sale.String()
 	case HitNoted:

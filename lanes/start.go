@@ -29,6 +29,17 @@ func (l Lane) NextStart() (at Instant, found bool) {
 	return l.Session.Start.At, true
 }
 
+// UntilStart returns how long it is at now until the session begins by its start, in milliseconds, as screens show it:
+// 0 once that has come, nil without one.
+func (l Lane) UntilStart(now Instant) *int64 {
+	at, found := l.NextStart()
+	if !found {
+		return nil
+	}
+	until := max(0, at.Since(now)).Milliseconds()
+	return &until
+}
+
 // StartDue reports whether the session has to begin at now, by its start.
 func (l Lane) StartDue(now Instant) bool {
 	at, found := l.NextStart()
@@ -42,7 +53,7 @@ type Schedule struct {
 }
 
 // Name implements Command.
-func (Schedule) Name() string { return "schedule_start" }
+func (Schedule) Name() string { return DidSchedule }
 
 func (cmd Schedule) decide(now Instant, c *Change) error {
 	s, err := c.sessionOn(cmd.Session)

@@ -40,6 +40,30 @@ func (c *screen) sessionEndpoints() []endpoint.Endpoint {
 	}
 }
 
+func (c *screen) startEndpoints() []endpoint.Endpoint {
+	return []endpoint.Endpoint{
+		endpoint.Handle("POST", "/starts", 201, "Let sessions begin together", v2.ReadStartOrder, endpoint.WithTarget(c.rangeOf, scheduleStart)),
+		endpoint.Handle("DELETE", "/starts/{id}", 204, "Let them not begin together after all",
+			func(in *endpoint.Input) uuid.UUID { return in.PathID("id", "The start") }, endpoint.WithTarget(c.rangeOf, deleteStart)),
+	}
+}
+
+func scheduleStart(ctx context.Context, r staffRange, order v2.StartOrder) (v2.StartView, error) {
+	at, err := order.Instant(r.Now())
+	if err != nil {
+		return v2.StartView{}, err
+	}
+	start, err := r.StaffScheduleStart(ctx, r.staff, order.Sessions, at)
+	if err != nil {
+		return v2.StartView{}, err
+	}
+	return v2.ViewOfStart(start), nil
+}
+
+func deleteStart(ctx context.Context, r staffRange, start uuid.UUID) (endpoint.Empty, error) {
+	return endpoint.Empty{}, r.StaffDeleteStart(ctx, r.staff, start)
+}
+
 func readSession(in *endpoint.Input) uuid.UUID { return in.PathID("id", "The session") }
 
 func commandSession(ctx context.Context, r staffRange, o order) (endpoint.Empty, error) {

@@ -32,6 +32,8 @@ func TestCommandsAreGivenInTheNameOfTheUser(t *testing.T) {
 		{"POST", "sessions/" + session1 + "/modify", `{"minutes":-15}`, 204, "sam on " + session1 + ": modify {Session:" + session1 + " Minutes:-15}"},
 		{"POST", "sessions/" + session1 + "/make-up", `{"give":true}`, 204, "sam on " + session1 + ": make_up {Session:" + session1 + " Give:true}"},
 		{"POST", "sessions/" + session1 + "/move", `{"lane_id":"` + lane1 + `"}`, 204, "sam moves " + session1 + " to " + lane1},
+		{"POST", "starts", `{"session_ids":["` + session1 + `"],"in_seconds":10}`, 201, "sam lets 1 sessions begin together"},
+		{"DELETE", "starts/" + session1, "", 204, "sam deletes the start " + session1},
 		{"POST", "sessions/" + session1 + "/reopen", `{"lane_id":"` + lane1 + `"}`, 201, "sam reopens " + session1 + " on " + lane1},
 		{"PUT", "holds", `{"scope":"range","on":true}`, 200, "sam holds range 00000000-0000-0000-0000-000000000000"},
 		{"PUT", "holds", `{"scope":"bay","id":"` + bayA + `","on":false}`, 200, "sam lifts bay " + bayA},

@@ -48,6 +48,8 @@ type Range interface {
 	StaffOn(ctx context.Context, staff string, session uuid.UUID, c lanes.Command) (*lanes.SessionView, error)
 	// StaffReopen goes on with an ended session on a free lane.
 	StaffReopen(ctx context.Context, staff string, session, lane uuid.UUID) (*lanes.SessionView, error)
+	StaffScheduleStart(ctx context.Context, staff string, sessions []uuid.UUID, at lanes.Instant) (lanes.StartView, error)
+	StaffDeleteStart(ctx context.Context, staff string, start uuid.UUID) error
 	StaffMove(ctx context.Context, staff string, session, to uuid.UUID) (*lanes.SessionView, error)
 	StaffLane(ctx context.Context, staff string, lane uuid.UUID, c lanes.Command) error
 
@@ -153,7 +155,7 @@ func Mount(r chi.Router, a *endpoint.API, s Settings) {
 			r.With(c.route(routing.Stream)).Get("/history.csv", c.historyCSV)
 			r.With(c.route(routing.Request)).Get("/sessions/{session_id}/qr.svg", c.sessionQR)
 		})
-		a.Mount(r, "/api", slices.Concat(c.sessionEndpoints(), c.laneEndpoints(), c.recordEndpoints()), c.requireSession, c.route(routing.Request))
+		a.Mount(r, "/api", slices.Concat(c.sessionEndpoints(), c.startEndpoints(), c.laneEndpoints(), c.recordEndpoints()), c.requireSession, c.route(routing.Request))
 	})
 }
 

@@ -94,6 +94,9 @@ type sessionView struct {
 	PausedByHold bool      `json:"paused_by_hold"`
 	ExternalID   string    `json:"external_id"` // by which the POS knows it; empty: none
 	RanOnMS      int64     `json:"ran_on_ms"`   // while the gateway was down; staff may give it back
+	// Of a session that waits, and begins together with others.
+	StartsMS *int64     `json:"starts_ms,omitempty"` // until then
+	StartID  *uuid.UUID `json:"start_id,omitempty"`
 }
 
 type helpView struct {
@@ -139,6 +142,9 @@ func viewOf(s lanes.LaneStatus, now lanes.Instant) laneView {
 		BeganAt: endpoint.OptionalStamp(view.Began), CreatedAt: endpoint.Stamp(view.Created),
 		Purchasing:   view.Purchasing,
 		PausedByHold: session.ByHold, ExternalID: session.Correlation.IDOrNone(), RanOnMS: session.RanOn.Milliseconds(),
+	}
+	if shown.Session.StartsMS = s.Lane.UntilStart(now); shown.Session.StartsMS != nil {
+		shown.Session.StartID = &session.Start.ID
 	}
 	if p := session.Purchase; p != nil {
 		shown.Purchase = &purchaseView{p.ID, p.Phase, p.Minutes()}

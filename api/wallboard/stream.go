@@ -49,8 +49,9 @@ type laneView struct {
 	Name     string      `json:"name"`
 	Phase    lanes.Phase `json:"phase"` // of its session; free without one
 	LeftMS   int64       `json:"left_ms"`
-	Customer string      `json:"customer,omitempty"` // shortened; only where names are shown
-	ClearMS  int64       `json:"clear_ms"`           // the last session's time is up, and its customer has so long to clear the lane
+	StartsMS *int64      `json:"starts_ms,omitempty"` // until its session begins together with others
+	Customer string      `json:"customer,omitempty"`  // shortened; only where names are shown
+	ClearMS  int64       `json:"clear_ms"`            // the last session's time is up, and its customer has so long to clear the lane
 	ForSale  bool        `json:"for_sale"`
 	Usable   bool        `json:"usable"`
 	Link     bool        `json:"link"` // it is up
@@ -78,6 +79,7 @@ func viewer(names bool) func(lanes.LaneStatus, lanes.Instant) laneView {
 		if s.Lane.Session != nil {
 			view := s.Lane.View(now)
 			shown.Phase, shown.LeftMS = view.Phase, view.Remaining.Milliseconds()
+			shown.StartsMS = s.Lane.UntilStart(now)
 			if names {
 				shown.Customer = shortName(view.Customer)
 			}

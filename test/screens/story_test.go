@@ -191,6 +191,12 @@ func TestAnEveningAtTheCounter(t *testing.T) {
 	play(t, "counter")
 }
 
+// A relay of twenty lanes is sold and started together by a few touches.
+func TestARelay(t *testing.T) {
+	t.Parallel()
+	play(t, "relay", func(f *fixture, _ string) { f.config.Ranges = append(f.config.Ranges, manyLanes(t, 20, 2, 20)) })
+}
+
 // From the address of the gateway to the board, and from one user to the next at the same screen.
 func TestComingInAndTakingTurns(t *testing.T) {
 	t.Parallel()

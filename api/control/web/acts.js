@@ -48,6 +48,9 @@ export class Acts {
     if (what === "offer" && SALES.includes(detail)) {
       return t(`sale.${detail}`);
     }
+    if (what === "schedule_start") {
+      return t.moment(detail);
+    }
     if (what === "move") {
       return t("acts.to", { lane: detail });
     }

@@ -37,6 +37,18 @@ export async function forEachLane(lanes, send, onProgress = () => {}, atOnce = A
   };
 }
 
+// forAllLanes awaits send(), one request for all lanes, and returns its outcome as forEachLane does, with the answer.
+export async function forAllLanes(lanes, send) {
+  try {
+    return { done: lanes, refused: [], unsent: [], answer: await send() };
+  } catch (refusal) {
+    if (!(refusal instanceof Refusal)) {
+      throw refusal;
+    }
+    return { done: [], refused: lanes.map((lane) => ({ lane, refusal })), unsent: [] };
+  }
+}
+
 // refusalLines are sentences about the lanes for which it did not succeed, one for each reason.
 export function refusalLines(client, { refused, unsent }) {
   const byReason = new Map();

@@ -3,11 +3,11 @@ import { formatTime } from "/screens/clock.js";
 import { element, replaceKeepingFocus, setFlag, setText } from "/screens/element.js";
 import { icon } from "/screens/icons.js";
 import { ErrorText, ignoreQuickRepeats, ignoreStaleClicks } from "./actions.js";
-import { laneTimeLeft } from "./model.js";
+import { laneStartsIn, laneTimeLeft } from "./model.js";
 import { quickActions } from "./quick.js";
 import { notReached, stateOf, urgency } from "./rules.js";
 
-const SIGNS = { free: "check", ended: "leave", locked: "lock", closed: "close", unusable: "alert", waiting: "person", running: "play", paused: "pause" };
+const SIGNS = { free: "check", ended: "leave", locked: "lock", closed: "close", unusable: "alert", waiting: "person", scheduled: "play", running: "play", paused: "pause" };
 
 export class LaneCard {
   urgent = "";
@@ -53,7 +53,8 @@ export class LaneCard {
     setFlag(this.element, "data-held", lane.held);
     this.#showHelp(lane);
     setFlag(this.element, "data-missing", notReached(lane));
-    this.#redraw("state", state, () => this.#state.replaceChildren(icon(SIGNS[state]), t(`state.${state}`)));
+    const shown = session?.start_id ? "scheduled" : state;
+    this.#redraw("state", shown, () => this.#state.replaceChildren(icon(SIGNS[shown]), t(`state.${shown}`)));
     setText(this.#customer, session ? session.customer_name : "");
     setText(this.#sold, session ? t("card.sold", { minutes: session.duration }) : "");
     this.#redraw("badges", JSON.stringify([lane.help, lane.uncleared !== null, lane.stray_hit, lane.purchase, lane.link, lane.link_since, lane.second_controller, lane.held, lane.locked,
@@ -77,8 +78,11 @@ export class LaneCard {
     const session = this.lane.session;
     setFlag(this.element, "data-session", session !== null);
     const leftMs = session ? laneTimeLeft(this.lane, at) : 0;
+    const startsIn = laneStartsIn(this.lane, at);
     if (!session) {
       setText(this.#time, "");
+    } else if (startsIn !== null) {
+      setText(this.#time, this.#client.t("card.starts", { time: formatTime(startsIn) }));
     } else {
       setText(this.#time, leftMs > 0 ? formatTime(leftMs) : this.#client.t("card.over", { time: formatTime(leftMs) }));
       const share = Math.min(Math.max(leftMs / (session.duration * 60_000), 0), 1).toFixed(3);

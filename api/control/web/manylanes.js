@@ -14,10 +14,33 @@ function sale(to, sign, applies) {
   return { sign, applies, send: onLane("sale", { sale: to }), undo: (client, lane) => client.lane(lane, "sale", { sale: saleOf(lane) }) };
 }
 
-// ACTIONS on several lanes: {applies(lane), sign, send(client, lane), undo(client, lane) if it can be taken back}.
+// isScheduled is true of a lane whose session begins together with others.
+function isScheduled(lane) {
+  return lane.phase === "waiting" && Boolean(lane.session.start_id);
+}
+
+// togetherIn lets the sessions of lanes begin at one instant, so many seconds from now.
+function togetherIn(seconds) {
+  return {
+    seconds, sign: "play", applies: (lane) => lane.phase === "waiting" && !isScheduled(lane),
+    sendAll: (client, lanes) => client.request("POST", "/starts", { session_ids: lanes.map(({ session }) => session.session_id), in_seconds: seconds }),
+    undoAll: (client, start) => client.request("DELETE", `/starts/${start.start_id}`),
+  };
+}
+
+// callOff lets the sessions of lanes wait for their customers again; those of other lanes with the same starts too.
+async function callOff(client, lanes) {
+  for (const start of new Set(lanes.map(({ session }) => session.start_id))) {
+    await client.request("DELETE", `/starts/${start}`);
+  }
+}
+
+// ACTIONS on several lanes: {applies(lane), sign, send(client, lane), undo(client, lane) if it can be taken back}. One request for all of them
+// is sendAll(client, lanes) and undoAll(client, answer).
 export const ACTIONS = {
   more_15: more(15),
   start: { sign: "play", applies: (lane) => lane.phase === "waiting" && !lane.held, send: session("start") },
+  together: togetherIn(10),
   pause: { sign: "pause", applies: (lane) => lane.phase === "running", send: session("pause") },
   resume: { sign: "play", applies: (lane) => lane.phase === "paused" && !lane.session.paused_by_hold && !lane.held, send: session("resume") },
   sell: { sign: "cart", applies: (lane) => stateOf(lane) === "free" }, // send depends on the form
@@ -25,6 +48,8 @@ export const ACTIONS = {
     sign: "stop", applies: (lane) => lane.session !== null, send: session("stop"),
     undo: (client, lane) => client.request("POST", `/sessions/${lane.session.session_id}/reopen`, { lane_id: lane.lane_id }),
   },
+  together_60: togetherIn(60),
+  call_off: { sign: "close", applies: (lane) => isScheduled(lane), sendAll: callOff },
   more_5: more(5),
   more_30: more(30),
   cleared: { sign: "leave", applies: (lane) => Boolean(lane.uncleared), send: onLane("cleared") },

@@ -177,3 +177,9 @@ function received(lane, sentAt) {
 export function laneTimeLeft(lane, at) {
   return timeLeft(lane.session.left_ms, lane.phase === "running", lane.sentAt, at);
 }
+
+// laneStartsIn returns how long it is at the instant `at` until the lane's session begins together with others, in ms; null if it does not.
+export function laneStartsIn(lane, at) {
+  const startsMs = lane.session?.starts_ms;
+  return startsMs === undefined ? null : Math.max(0, timeLeft(startsMs, true, lane.sentAt, at));
+}

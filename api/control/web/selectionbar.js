@@ -5,14 +5,14 @@ import { element, setText } from "/screens/element.js";
 import { icon } from "/screens/icons.js";
 import { ErrorText, announce, button } from "./actions.js";
 import { confirmButton } from "./confirmbutton.js";
-import { forEachLane, laneLine, refusalLines } from "./eachlane.js";
+import { forAllLanes, forEachLane, laneLine, refusalLines } from "./eachlane.js";
 import { ACTIONS, lanesTyped } from "./manylanes.js";
 import { nameList } from "./rules.js";
 import { SessionForm } from "./sessionform.js";
 import { ignoreWhenMoved } from "./settling.js";
 
 const IN_SIGHT = ["more_15", "start", "pause", "resume"];
-const IN_MENU = ["more_5", "more_30", "cleared", "give_back", "closed", "open", "configured"];
+const IN_MENU = ["together", "together_60", "call_off", "more_5", "more_30", "cleared", "give_back", "closed", "open", "configured"];
 const QUIET = 400; // ms without a change before the number is announced: a range of lanes is one change
 
 export class SelectionBar {
@@ -87,7 +87,7 @@ export class SelectionBar {
     const numbers = Object.fromEntries(Object.entries(ACTIONS).map(([name, { applies }]) => [name, lanes.filter(applies).length]));
     for (const [name, created] of this.#buttons) {
       created.hidden = numbers[name] === 0;
-      setText(created.querySelector("span"), t(`many.${name}`, { n: numbers[name] }));
+      setText(created.querySelector("span"), t(`many.${name}`, { n: numbers[name], seconds: ACTIONS[name].seconds }));
     }
     this.#menu.hidden = IN_MENU.every((name) => numbers[name] === 0);
     this.#sell.hidden = numbers.sell === 0;
@@ -142,27 +142,28 @@ export class SelectionBar {
   }
 
   // run sends a command to each of the selected lanes that the action concerns, and reports what became of all selected lanes.
-  async #run(name, { send, undo, atOnce, more } = ACTIONS[name]) {
+  async #run(name, { send, undo, atOnce, more, sendAll, undoAll } = ACTIONS[name]) {
     if (this.#progress) {
       return;
     }
     const client = this.#client;
     const { t } = client;
-    const { applies, minutes } = ACTIONS[name];
+    const { applies, minutes, seconds } = ACTIONS[name];
     const selected = this.#selecting.lanes;
     const lanes = selected.filter(applies);
-    const outcome = await this.#each(lanes, (lane) => send(client, lane), atOnce);
+    const outcome = await this.#busyWith(lanes, (progress) => (sendAll
+      ? forAllLanes(lanes, () => sendAll(client, lanes)) : forEachLane(lanes, (lane) => send(client, lane), progress, atOnce)));
     const others = selected.filter((lane) => !applies(lane));
     const failed = outcome.done.length < lanes.length;
     const lines = [...refusalLines(client, outcome), ...(others.length > 0 ? [laneLine(t, others, t(`many.not_${name}`))] : [])];
-    client.outcome.report({ words: t(`many.done_${name}`, { n: outcome.done.length, minutes }), lines, failed }, undo && outcome.done.length > 0 ? async () => {
-      const back = await forEachLane(outcome.done, (lane) => undo(client, lane));
+    client.outcome.report({ words: t(`many.done_${name}`, { n: outcome.done.length, minutes, seconds }), lines, failed }, (undo || undoAll) && outcome.done.length > 0 ? async () => {
+      const back = await (undoAll ? forAllLanes(outcome.done, () => undoAll(client, outcome.answer)) : forEachLane(outcome.done, (lane) => undo(client, lane)));
       return back.done.length === outcome.done.length ? null : { words: t("many.taken_back", { n: back.done.length }), lines: refusalLines(client, back), failed: true };
     } : null, more);
   }
 
-  // each has the bar show how far it is, and takes no other action meanwhile.
-  async #each(lanes, send, atOnce) {
+  // busyWith has the bar show how far it is, and takes no other action meanwhile.
+  async #busyWith(lanes, send) {
     const progress = (n) => {
       this.#progress = this.#client.t("many.progress", { n, all: lanes.length });
       setText(this.#count, this.#progress);
@@ -170,7 +171,7 @@ export class SelectionBar {
     progress(0);
     this.#actions.setAttribute("aria-busy", "true");
     try {
-      return await forEachLane(lanes, send, progress, atOnce);
+      return await send(progress);
     } finally {
       this.#progress = "";
       this.#actions.removeAttribute("aria-busy");

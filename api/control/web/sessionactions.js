@@ -11,6 +11,7 @@ export class SessionActions {
   #lane;
   #error;
   #start;
+  #callOff;
   #pause;
   #resume;
   #stop;
@@ -27,12 +28,13 @@ export class SessionActions {
     const command = (key, sign, kind) =>
       action(client, { words: t(`session.${key}`), sign, kind }, error, () => client.session(this.#lane, key));
     this.#start = command("start", "play", "primary");
+    this.#callOff = action(client, { words: t("session.call_off"), sign: "close" }, error, () => client.request("DELETE", `/starts/${this.#lane.session.start_id}`));
     this.#pause = action(client, { words: t("session.pause"), sign: "pause" }, this.#error, () => client.outcome.pause(this.#lane));
     this.#resume = command("resume", "play", "primary");
     this.#move = button({ words: t("session.move"), sign: "leave" }, () => this.#moveTo(pick));
     this.#makeStop();
     this.element = element("div.sections", {},
-      element("div.section.row", {}, this.#start, this.#pause, this.#resume, this.#move, this.#stop),
+      element("div.section.row", {}, this.#start, this.#callOff, this.#pause, this.#resume, this.#move, this.#stop),
       this.#makeUp,
       this.#timeSection());
   }
@@ -60,8 +62,9 @@ export class SessionActions {
 
   // offer shows the one of start, pause and resume that fits the phase. The focus moves to the replacement.
   #offer(lane) {
-    const focused = [this.#start, this.#pause, this.#resume].find((button) => button === document.activeElement);
+    const focused = [this.#start, this.#callOff, this.#pause, this.#resume].find((button) => button === document.activeElement);
     this.#start.hidden = lane.phase !== "waiting" || lane.held; // pressed during a hold it would act after it, unseen
+    this.#callOff.hidden = !lane.session?.start_id;
     this.#pause.hidden = lane.phase !== "running";
     this.#resume.hidden = lane.phase !== "paused" || lane.session?.paused_by_hold === true || lane.held;
     if (focused?.hidden) {

@@ -48,6 +48,12 @@ class Lane {
     return Math.max(0, timeLeft(this.clear_ms, true, this.#sentAt, now));
   }
 
+  // startsIn returns how long it is at that instant of now() until the session begins together with others, in ms; null if it does not.
+  startsIn(now) {
+    const startsMs = this.session?.starts_ms;
+    return startsMs === undefined ? null : Math.max(0, timeLeft(startsMs, true, this.#sentAt, now));
+  }
+
   // timeLeft returns the time left at that instant of now(), in ms.
   timeLeft(now) {
     return this.session ? timeLeft(this.session.left_ms, this.phase === "running", this.#sentAt, now) : 0;

@@ -66,7 +66,7 @@ export class StateView {
     if (lane.held || (lane.phase === "paused" && lane.session.paused_by_hold)) {
       return lane.phase === "waiting" ? "barred" : "ceasefire";
     }
-    return lane.phase || "loading";
+    return lane.phase === "waiting" && lane.session.starts_ms !== undefined ? "scheduled" : lane.phase || "loading";
   }
 
   #values() {
@@ -94,6 +94,8 @@ export class StateView {
         return element("section.quiet", {}, title, explained);
       case "waiting":
         return element("section.quiet", {}, title, element("p.sold", {}, t("minutes", values)), explained, this.#start());
+      case "scheduled":
+        return element("section.quiet", {}, title, element("p.sold", {}, t("minutes", values)), element("p.starts", { role: "timer", "aria-live": "off" }), explained);
       default:
         return element("section.time", {},
           element("div.clock", {},
@@ -136,6 +138,11 @@ export class StateView {
     if (document.body.dataset.state === "over" && this.#state() !== "over") {
       this.show();
       return;
+    }
+    const starts = this.#root.querySelector(".starts");
+    const startsIn = this.#lane.startsIn(now);
+    if (starts && startsIn !== null) {
+      setText(starts, startsIn > 0 ? this.#t("scheduled.starts", { time: formatTime(startsIn) }) : this.#t("scheduled.starts_now"));
     }
     const shown = this.#root.querySelector(".face");
     if (!shown || !this.#lane.session) {

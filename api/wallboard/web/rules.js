@@ -23,6 +23,11 @@ export function leftOf(lane, at) {
   return Math.max(0, timeLeft(lane.left_ms, lane.phase === "running", lane.sentAt, at));
 }
 
+// startsIn returns how long it is at the instant `at` until the lane's session begins together with others, in ms; null if it does not.
+export function startsIn(lane, at) {
+  return lane.starts_ms === undefined ? null : Math.max(0, timeLeft(lane.starts_ms, true, lane.sentAt, at));
+}
+
 // urgencyOf returns "last" in the last minute of a running session, "soon" in the last five, and "" otherwise.
 export function urgencyOf(lane, at) {
   const left = leftOf(lane, at);

@@ -19,6 +19,7 @@ export default {
   "state.closed": "Geschlossen",
   "state.unusable": "Gestört",
   "state.waiting": "Wartet",
+  "starts": "Beginnt in",
   "state.paused": "Pausiert",
   "state.over": "Zeit ist um",
   "locked": "Gesperrt",

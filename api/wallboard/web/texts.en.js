@@ -19,6 +19,7 @@ export default {
   "state.closed": "Closed",
   "state.unusable": "Out of order",
   "state.waiting": "Waiting",
+  "starts": "Starts in",
   "state.paused": "Paused",
   "state.over": "Time up",
   "locked": "Locked",

@@ -3,7 +3,7 @@
 import { formatTime } from "/screens/clock.js";
 import { element, setFlag, setText } from "/screens/element.js";
 import { icon } from "/screens/icons.js";
-import { ceasefireOf, fit, isHeld, leftOf, stateOf, urgencyOf } from "./rules.js";
+import { ceasefireOf, fit, isHeld, leftOf, startsIn, stateOf, urgencyOf } from "./rules.js";
 
 const GAP = 1 / 320; // of the board's width
 const WORDS = ["state.free", "state.ended", "state.closed", "state.unusable", "state.waiting", "state.over", "locked", "not_locked"]; // instead of a time
@@ -97,18 +97,19 @@ class Tile {
   show(lane, held, at, old) {
     const t = this.#t;
     const state = stateOf(lane, at);
-    const timed = state === "running" || state === "paused";
+    const starts = startsIn(lane, at);
+    const timed = state === "running" || state === "paused" || starts !== null;
     const locked = held ? (lane.locked ? "locked" : "not_locked") : "";
     const urgency = urgencyOf(lane, at);
-    const drawn = [state, locked, urgency, lane.help, lane.link, old].join(" ");
+    const drawn = [state, locked, urgency, lane.help, lane.link, old, starts !== null].join(" ");
     if (drawn !== this.#drawn) {
       this.#drawn = drawn;
       Object.assign(this.element.dataset, { state, urgency, locked, help: lane.help });
-      this.#signs.replaceChildren(...signsOf(t, lane, state, locked, urgency));
+      this.#signs.replaceChildren(...signsOf(t, lane, state, locked, urgency, starts !== null));
       setText(this.#word, timed ? "" : t(state === "free" && locked !== "" ? locked : `state.${state}`));
       setFlag(this.#word, "data-long", isLong(this.#word.textContent));
     }
-    const left = leftOf(lane, at);
+    const left = starts ?? leftOf(lane, at);
     setText(this.#time, timed ? (old ? "–:––" : formatTime(left)) : "");
     setFlag(this.#time, "data-hours", timed && !old && left > 3_599_000);
     setText(this.#customer, lane.customer ?? "");
@@ -119,7 +120,7 @@ class Tile {
 const isLong = (text) => text.length > 8;
 
 // signsOf returns the signs of a lane, the most urgent first. There is room for two.
-function signsOf(t, lane, state, locked, urgency) {
+function signsOf(t, lane, state, locked, urgency, scheduled) {
   const signs = [];
   const add = (name, words) => signs.push(element("span.sign", {}, icon(name), element("span.unseen", {}, words)));
   if (lane.help !== "") {
@@ -131,7 +132,9 @@ function signsOf(t, lane, state, locked, urgency) {
   if (!lane.link) {
     add("unlink", t("no_link"));
   }
-  if (SIGNS[state]) {
+  if (scheduled) {
+    add("play", t("starts"));
+  } else if (SIGNS[state]) {
     add(SIGNS[state], state === "paused" ? t("state.paused") : ""); // of the others the tile has the word
   }
   if (urgency !== "") {
