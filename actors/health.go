@@ -87,7 +87,8 @@ func (r *Range) LaneActor(lane uuid.UUID) (health lanes.LaneHealth, found bool) 
 	health.Restarts.Lane, health.Restarts.Name = lane, status.Name
 	health.Unsaved.Lane, health.Unsaved.Name = lane, status.Name
 	if turn := status.Lane.Turn; turn != nil {
-		health.Turn, health.TurnCounts = new(turn.Time(now)), turn.Counts
+		hours := status.Lane.Hours
+		health.Turn, health.TurnCounts = new(turn.Time(now, hours)), turn.Counts && hours.At(now.Wall).Open
 	}
 	health.LastTurn = status.Lane.LastTurn
 	if s := status.Lane.Session; s != nil {

@@ -14,7 +14,7 @@ import (
 var posErrors = extended(refusals(map[int][]*lanes.Error{
 	404: {lanes.ErrLaneNotFound, lanes.ErrGroupNotFound, lanes.ErrSessionNotFound, lanes.ErrSessionEnded, lanes.ErrPurchaseNotFound, lanes.ErrEventNotFound, lanes.ErrStartNotFound},
 	409: {
-		lanes.ErrLaneOccupied, lanes.ErrLaneNotAccessible, lanes.ErrLaneNotUsable, lanes.ErrLaneNotClear,
+		lanes.ErrLaneOccupied, lanes.ErrLaneNotAccessible, lanes.ErrLaneNotUsable, lanes.ErrLaneNotClear, lanes.ErrAfterClosing,
 		lanes.ErrDurationOutOfRange,
 		lanes.ErrNoTimeLeft, lanes.ErrNotRunning, lanes.ErrNotWaiting, lanes.ErrStartScheduled, lanes.ErrNotPaused, lanes.ErrCeasefire, lanes.ErrWebhookNotConfigured,
 		lanes.ErrWebhookGone, lanes.ErrProductsNotConfigured,

@@ -193,7 +193,7 @@ func TestEveryErrorCanBeForced(t *testing.T) {
 	forced := 0
 	for code, entry := range posErrors {
 		if sendAuthorized(h, "POST", prefix2+"/simulate/error", `{"code":"`+code+`","requests":1}`).Code == 400 {
-			require.Contains(t, []string{"invalid_request", "cursor_gone", "internal"}, code)
+			require.Contains(t, []string{"invalid_request", "cursor_gone", "after_closing", "internal"}, code)
 			continue
 		}
 		forced++
@@ -201,7 +201,7 @@ func TestEveryErrorCanBeForced(t *testing.T) {
 		require.Equal(t, entry.Status, refused.Code, code)
 		require.Contains(t, refused.Body.String(), `"code":"`+code+`"`)
 	}
-	require.Equal(t, len(posErrors)-3, forced)
+	require.Equal(t, len(posErrors)-4, forced)
 }
 
 func TestProductsOfTheIntegrator(t *testing.T) {

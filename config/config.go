@@ -228,11 +228,13 @@ type Range struct {
 	SellBeforeClear bool          `yaml:"sell_before_clear"` // the POS may sell a lane that is not clear; default true
 	// Warnings are the times left at which a session is warned before its time is used up; none: it is not.
 	Warnings []time.Duration `yaml:"warnings,omitempty"`
-	Webhook  *Webhook        `yaml:"webhook,omitempty"`  // the only one: it gets every event and decides purchases
-	Webhooks []Webhook       `yaml:"webhooks,omitempty"` // several, instead of it; see Receivers
-	Products *Products       `yaml:"products,omitempty"`
-	Staff    []Staff         `yaml:"staff,omitempty"`
-	Board    *Board          `yaml:"board,omitempty"` // nil: the range has no wall board
+	// Hours are the opening hours: no sale may end after the range has closed. nil: it is always open.
+	Hours    *Hours    `yaml:"hours,omitempty"`
+	Webhook  *Webhook  `yaml:"webhook,omitempty"`  // the only one: it gets every event and decides purchases
+	Webhooks []Webhook `yaml:"webhooks,omitempty"` // several, instead of it; see Receivers
+	Products *Products `yaml:"products,omitempty"`
+	Staff    []Staff   `yaml:"staff,omitempty"`
+	Board    *Board    `yaml:"board,omitempty"` // nil: the range has no wall board
 	// ReleaseCeasefire is the least role that ends a ceasefire over the range on the control screen; default staff.
 	ReleaseCeasefire Role `yaml:"release_ceasefire"`
 	// Presets are the sales that the control screen offers as one button each, in its order; without any it

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"io"
@@ -153,6 +154,12 @@ func writeCanonical(to io.Writer, v reflect.Value) {
 		_, _ = fmt.Fprintf(to, "%d,", v.Len())
 		for i := range v.Len() {
 			writeCanonical(to, v.Index(i))
+		}
+	case reflect.Map:
+		_, _ = fmt.Fprintf(to, "%d,", v.Len())
+		for _, key := range slices.SortedFunc(slices.Values(v.MapKeys()), func(a, b reflect.Value) int { return cmp.Compare(a.String(), b.String()) }) {
+			writeCanonical(to, key)
+			writeCanonical(to, v.MapIndex(key))
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {

@@ -98,9 +98,33 @@ func TestTheDigestIsOfTheRangesAlone(t *testing.T) {
 		"a secret":     func(r *Range) { r.Webhook.Secrets = []Secret{"another"} },
 		"a lane's key": func(r *Range) { r.Lanes[0].Link.Key = "another" },
 		"a lane less":  func(r *Range) { r.Lanes = r.Lanes[1:] },
+		"hours":        func(r *Range) { r.Hours = &Hours{} },
 	} {
 		_, after := twoRanges(t)
 		change(&after.Ranges[0])
 		require.NotEqual(t, before.RangesDigest(), after.RangesDigest(), name)
 	}
+}
+
+// Opening hours are compared part by part; nodes with other exceptions are told apart.
+func TestOpeningHoursThatDiffer(t *testing.T) {
+	whole := func() *Hours {
+		return &Hours{Timezone: "UTC", Week: Week{Monday: []string{"09:00-22:00"}}, Exceptions: map[Date][]string{"2026-12-24": {}, "2026-12-25": {"10:00-12:00"}}}
+	}
+	for key, change := range map[string]func(*Hours){
+		"hours.timezone":    func(h *Hours) { h.Timezone = "Europe/Berlin" },
+		"hours.week.monday": func(h *Hours) { h.Week.Monday = []string{"09:00-21:00"} },
+		"hours.exceptions":  func(h *Hours) { h.Exceptions["2026-12-24"] = []string{"10:00-12:00"} },
+	} {
+		before, after := twoRanges(t)
+		before.Ranges[0].Hours, after.Ranges[0].Hours = whole(), whole()
+		require.True(t, Compare(before, after).Empty())
+		require.Equal(t, before.RangesDigest(), after.RangesDigest())
+		change(after.Ranges[0].Hours)
+		require.Equal(t, []RangeDifference{{ID: after.Ranges[0].ID, Keys: []string{key}}}, Compare(before, after).Changed)
+		require.NotEqual(t, before.RangesDigest(), after.RangesDigest(), key)
+	}
+	before, after := twoRanges(t)
+	after.Ranges[0].Hours = whole()
+	require.Equal(t, []RangeDifference{{ID: after.Ranges[0].ID, Keys: []string{"hours"}}}, Compare(before, after).Changed)
 }

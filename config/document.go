@@ -70,6 +70,12 @@ func (d *document) value(n *yaml.Node, target reflect.Value, p path) bool {
 			return false
 		}
 		d.list(n, target, p)
+	case reflect.Map:
+		if n.Kind != yaml.MappingNode {
+			d.found.unread(p, "wants dates and openings, such as {\"2026-12-24\": [\"10:00-14:00\"]} (line %d)", n.Line)
+			return false
+		}
+		d.dates(n, target, p)
 	default:
 		return d.leaf(n, target, p)
 	}
@@ -135,6 +141,36 @@ func (d *document) list(n *yaml.Node, target reflect.Value, p path) {
 			return
 		}
 		d.value(item, target.Index(i), p.item(i))
+	}
+}
+
+// dates reads what is given for each of several dates. A key that is no date is not shown: a secret may stand in its
+// place.
+func (d *document) dates(n *yaml.Node, target reflect.Value, p path) {
+	target.Set(reflect.MakeMap(target.Type()))
+	first := map[Date]int{} // the line of each
+	for i := 0; i+1 < len(n.Content) && !d.done(); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		if key.Kind == yaml.AliasNode {
+			key = key.Alias
+		}
+		date := Date(key.Value)
+		line, duplicate := first[date]
+		switch {
+		case key.Kind != yaml.ScalarNode || !date.exists():
+			d.found.add(p.key(fmt.Sprintf("(line %d)", key.Line)), "wants a date such as 2026-12-24")
+			continue
+		case duplicate:
+			d.found.add(p.key(key.Value), "given twice (lines %d and %d)", line, key.Line)
+			continue
+		}
+		first[date] = key.Line
+		element := reflect.New(target.Type().Elem()).Elem()
+		if d.value(value, element, p.key(key.Value)) {
+			target.SetMapIndex(reflect.ValueOf(date), element)
+		} else {
+			d.found.add(p.key(key.Value), "wants a list, [] for a day without an opening (line %d)", key.Line)
+		}
 	}
 }
 

@@ -25,6 +25,8 @@ func TestTheEnvironmentOverridesEveryKindOfValue(t *testing.T) {
 		"RANGEGATE_RANGES_0_ON_LINK_LOSS=hold",
 		"RANGEGATE_RANGES_0_LINK_GRACE=1m",
 		"RANGEGATE_RANGES_0_PURCHASING=true",
+		"RANGEGATE_RANGES_0_HOURS_TIMEZONE=Europe/Berlin",
+		"RANGEGATE_RANGES_0_HOURS_WEEK_MONDAY_0=09:00-22:00",
 		"RANGEGATE_RANGES_0_STAFF_0_PIN_HASH=$argon2id$v=19$m=65536,t=2,p=2$c29tZSBzYWx0$c29tZSBoYXNoIG9mIGEgcGlu",
 		"RANGEGATE_RANGES_0_LANES_1_SCREEN_KEY=the-key-of-a-screen",
 		"RANGEGATE_RANGES_0_LANES_1_LINK_KEY=link",
@@ -41,6 +43,7 @@ func TestTheEnvironmentOverridesEveryKindOfValue(t *testing.T) {
 	assert.Equal(t, Hold, north.OnLinkLoss)
 	assert.Equal(t, time.Minute, north.LinkGrace)
 	assert.True(t, north.Purchasing)
+	assert.Equal(t, &Hours{Timezone: "Europe/Berlin", Week: Week{Monday: []string{"09:00-22:00"}}}, north.Hours)
 	assert.Equal(t, Secret("$argon2id$v=19$m=65536,t=2,p=2$c29tZSBzYWx0$c29tZSBoYXNoIG9mIGEgcGlu"), north.Staff[0].PinHash)
 	assert.Equal(t, Secret("the-key-of-a-screen"), north.Lanes[1].ScreenKey)
 	assert.Equal(t, Secret("link"), north.Lanes[1].Link.Key)

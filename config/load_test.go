@@ -103,6 +103,10 @@ ranges:
     link_grace: 1m30s
     clear_after: 5m
     warnings: [5m, 90s]
+    hours:
+      timezone: Europe/Berlin
+      week: {monday: [09:00-12:00, "13:00-24:00"], tuesday: ["18:00-02:00"], wednesday: []}
+      exceptions: {2026-12-24: [], "2026-12-31": ["10:00-14:00"]}
     sell_before_clear: false
     webhook: {url: "http://h/in", secrets: [whsec_c2VjcmV0], timeout: 3s, concurrency: 4, queue: 5, retry: {for: 30m}, allow_private: true}
     products: {url: "http://127.0.0.1:7070/pos", timeout: 2s, allow_private: true}
@@ -147,6 +151,12 @@ ranges:
 	assert.True(t, north.InsecureLinks)
 	assert.Equal(t, 5*time.Minute, north.ClearAfter)
 	assert.Equal(t, []time.Duration{5 * time.Minute, 90 * time.Second}, north.Warnings)
+	assert.Equal(t, &Hours{
+		"Europe/Berlin",
+		Week{Monday: []string{"09:00-12:00", "13:00-24:00"}, Tuesday: []string{"18:00-02:00"}, Wednesday: []string{}},
+		map[Date][]string{"2026-12-24": {}, "2026-12-31": {"10:00-14:00"}},
+	}, north.Hours)
+	assert.Equal(t, []Date{"2026-12-24", "2026-12-31"}, north.Hours.Dates())
 	assert.False(t, north.SellBeforeClear)
 	assert.True(t, cfg.Ranges[1].SellBeforeClear, "unless it says otherwise")
 	pin, ok := north.LinkTLS.Pin()
@@ -171,6 +181,27 @@ ranges:
 	_, ok = south.LinkTLS.Pin()
 	assert.False(t, ok)
 	assert.Equal(t, Link{DriverWebSocket, "wss://10.0.0.12:7400/lane?n=1", "4GhZ9qJ0sX2vB7nM1cL5kW"}, south.Lanes[0].Link)
+}
+
+func TestOpenings(t *testing.T) {
+	for text, want := range map[string]Opening{
+		"09:00-22:00": {540, 1320}, "18:00-02:00": {1080, 1560}, "18:00-24:00": {1080, 1440}, "18:00-00:00": {1080, 1440}, "00:00-24:00": {0, 1440},
+		"23:59-23:58": {1439, 2878},
+	} {
+		opening, problem := ParseOpening(text)
+		require.Empty(t, problem, text)
+		require.Equal(t, want, opening, text)
+	}
+	for _, text := range []string{"", "9:00-22:00", "09:00–22:00", "09:00-22:0", "09:60-22:00", "24:00-02:00", "09.00-22.00", "09:00-24:01", "+9:00-22:00"} {
+		_, problem := ParseOpening(text)
+		require.NotEmpty(t, problem, text)
+	}
+}
+
+// The week begins on a Sunday there.
+func TestTheDaysOfAWeek(t *testing.T) {
+	week := Week{Sunday: []string{"s"}, Monday: []string{"m"}, Saturday: []string{"a"}}
+	assert.Equal(t, [7][]string{time.Sunday: {"s"}, time.Monday: {"m"}, time.Saturday: {"a"}}, week.Days())
 }
 
 func TestAddressesOfRedis(t *testing.T) {

@@ -63,6 +63,7 @@ func register(t reflect.Type, name string, steps []step) {
 		for _, s := range sections[t] {
 			register(s.kind, name+"_"+strings.ToUpper(s.key), append(slices.Clip(steps), step(s.field)))
 		}
+	case reflect.Map: // a date is no part of a variable's name: only the file has these
 	default:
 		variables[name[len("_"):]] = steps
 	}

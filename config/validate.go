@@ -144,6 +144,9 @@ func (in *inspection) shootingRange(r *Range, p path) {
 	in.require(p.key("on_link_loss"), r.OnLinkLoss == RunOut || r.OnLinkLoss == Hold, "wants run_out or hold")
 	in.linkTLS(r.LinkTLS, p.key("link_tls"))
 	in.warnings(r.Warnings, p.key("warnings"))
+	if r.Hours != nil {
+		in.hours(*r.Hours, p.key("hours"))
+	}
 	if r.Webhook != nil {
 		in.webhook(r.Webhook, p.key("webhook"))
 		in.require(p.key("webhooks"), len(r.Webhooks) == 0, "not beside webhook: put that one into the list, or take it out")

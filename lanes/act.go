@@ -17,6 +17,8 @@ type Act struct {
 	Lane    uuid.UUID `json:"lane_id"`          // uuid.Nil: about no single lane
 	Session uuid.UUID `json:"session_id"`       // uuid.Nil: about none
 	Detail  string    `json:"detail,omitempty"` // see the words below
+	// AfterClosing says that minutes were sold, or given back, that are used after the range has closed.
+	AfterClosing bool `json:"after_closing,omitempty"`
 }
 
 // What they do, and the detail that it has. Of everything else on a lane the word is the command's name: pause, resume,
@@ -53,6 +55,7 @@ func Did(who string, at Instant, lane Lane, command Command, change Change) Act 
 			act.Session = on.ID
 		}
 	}
+	act.AfterClosing = change.endsAfterClosing(at)
 	switch cmd := command.(type) {
 	case Create:
 		act.Detail = strconv.Itoa(cmd.Minutes)

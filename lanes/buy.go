@@ -31,7 +31,7 @@ func (cmd Buy) decide(now Instant, c *Change) error {
 		c.Answer, c.Note = c.Lane.View(now), "bought before"
 		return nil
 	}
-	if err := cmd.allowed(s, c.Lane); err != nil {
+	if err := cmd.allowed(s, c.Lane, now); err != nil {
 		return err
 	}
 	s.Purchase = cmd.purchase(s, now)
@@ -48,7 +48,7 @@ func (cmd Buy) purchase(s Session, now Instant) *Purchase {
 }
 
 // allowed returns the refusal that is known without asking the integrator, nil if there is none.
-func (cmd Buy) allowed(s Session, lane Lane) error {
+func (cmd Buy) allowed(s Session, lane Lane, now Instant) error {
 	switch {
 	case !s.Purchasing || !lane.Purchasing:
 		return ErrNoPurchasing
@@ -68,7 +68,7 @@ func (cmd Buy) allowed(s Session, lane Lane) error {
 	if s.Sold+time.Duration(MinutesIn(cmd.Items))*time.Minute > MaxMinutes*time.Minute {
 		return ErrDurationOutOfRange
 	}
-	return nil
+	return s.beforeClosing(lane, now, MinutesIn(cmd.Items))
 }
 
 // reportPurchase decides a purchase that the lane's controller reports. A refused one becomes the session's
@@ -89,7 +89,12 @@ func (c *Change) reportPurchase(cmd Buy, now Instant) {
 }
 
 func customerWords(err error) string {
+	var closing *AfterClosing
 	switch {
+	case errors.As(err, &closing) && closing.Closes.IsZero():
+		return "The range is closed. Nothing was bought."
+	case errors.As(err, &closing):
+		return "The range closes at " + closing.Closes.Format("15:04") + ". Nothing was bought."
 	case errors.Is(err, ErrNoPurchasing):
 		return "Nothing can be bought in this session."
 	case errors.Is(err, ErrDurationOutOfRange):

@@ -21,6 +21,7 @@ var (
 	ErrLaneOccupied       = &Error{"lane_occupied", "lane is occupied by another session"}
 	ErrLaneNotAccessible  = &Error{"lane_not_accessible", "lane is closed for sale"}
 	ErrLaneNotUsable      = &Error{"lane_not_usable", "the lane's hardware is not in working order"}
+	ErrAfterClosing       = &Error{"after_closing", "the range closes before so many minutes would be used"}
 	ErrLaneNotClear       = &Error{"lane_not_clear", "the time of the lane's last session is up, and nobody has said that the lane is clear"}
 	ErrDurationOutOfRange = &Error{"duration_out_of_range", "the session's duration must stay within 1 to 480 minutes"}
 	ErrNoTimeLeft         = &Error{"no_time_left", "that would leave the session no time; to end it, stop it"}

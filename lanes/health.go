@@ -99,7 +99,7 @@ type LaneHealth struct {
 	NotUsable string // why it is not, empty when it is
 
 	Turn       *time.Duration // that the lane has waited for its next session; nil: it does not wait
-	TurnCounts bool           // it is not held, and for sale or sold
+	TurnCounts bool           // it is not held, for sale or sold, and the range is open
 	LastTurn   *TurnTime      // nil: none is over
 
 	Restarts LaneRestarts

@@ -15,6 +15,8 @@ type Create struct {
 	Purchasing bool
 	AutoStart  bool // the time runs from now, not from when the customer enters
 	ByStaff    bool // who may use a lane that is closed for sale
+	// AfterClosing sells it although the range closes before its end, as staff have decided.
+	AfterClosing bool
 	// WarnAt are the times left at which it is warned, longest first; nil: those of the range, empty: none.
 	WarnAt []time.Duration
 	// Correlation is what the POS gives the session to know it by; nil: nothing.
@@ -38,6 +40,9 @@ func (cmd Create) decide(now Instant, c *Change) error {
 		return ErrDurationOutOfRange
 	}
 	sold := time.Duration(cmd.Minutes) * time.Minute
+	if err := c.Lane.beforeClosing(now, 0, cmd.Minutes, MaxMinutes); err != nil && !cmd.AfterClosing {
+		return err
+	}
 	s := Session{
 		ID: cmd.Session, Group: cmd.Group, Customer: cmd.Customer, Purchasing: cmd.Purchasing,
 		Sold: sold, Phase: Waiting, Left: sold, Since: now, Created: now, WarnAt: cmd.WarnAt, Correlation: cmd.Correlation,
@@ -58,6 +63,8 @@ func (cmd Create) decide(now Instant, c *Change) error {
 type Modify struct {
 	Session uuid.UUID
 	Minutes int // not 0
+	// AfterClosing adds them although the range closes before they would be used, as staff have decided.
+	AfterClosing bool
 }
 
 // Name implements Command.
@@ -68,7 +75,10 @@ func (cmd Modify) decide(now Instant, c *Change) error {
 	if err != nil {
 		return err
 	}
-	return c.sell(s, now, cmd.Minutes)
+	if err := c.sell(s, now, cmd.Minutes); err != nil || cmd.AfterClosing {
+		return err
+	}
+	return s.beforeClosing(c.Lane, now, cmd.Minutes)
 }
 
 // SetDuration makes the sold minutes so many in all (the PATCH of version 1). The same as before changes nothing.
@@ -90,7 +100,10 @@ func (cmd SetDuration) decide(now Instant, c *Change) error {
 		c.Answer = c.Lane.View(now)
 		return nil
 	}
-	return c.sell(s, now, more)
+	if err := c.sell(s, now, more); err != nil {
+		return err
+	}
+	return s.beforeClosing(c.Lane, now, more)
 }
 
 func (c *Change) sell(s Session, now Instant, minutes int) error {

@@ -74,7 +74,7 @@ func (s *story) step(t *testing.T, d *datadriven.TestData) string {
 		lane.Purchasing = !d.HasArg("without-purchasing")
 		lane.Terms = lanes.Terms{
 			ClearAfter: s.duration(t, d, "clear-after"), ClearFirst: d.HasArg("clear-first"), Warnings: s.durations(t, d, "warnings"),
-			TellsExpired: d.HasArg("tells-expired"),
+			TellsExpired: d.HasArg("tells-expired"), Hours: s.hours(t, d),
 		}
 		s.lanes[s.at] = lane
 		return s.describeLanes()
@@ -95,7 +95,7 @@ func (s *story) step(t *testing.T, d *datadriven.TestData) string {
 	if !errors.As(err, &refusal) {
 		t.Fatal(err)
 	}
-	return "refused: " + refusal.Code() + "\n"
+	return "refused: " + refusal.Code() + describeClosing(err) + "\n"
 }
 
 func (s *story) command(t *testing.T, d *datadriven.TestData, lane lanes.Lane) (lanes.Command, error) {
@@ -121,7 +121,7 @@ func (s *story) command(t *testing.T, d *datadriven.TestData, lane lanes.Lane) (
 		return lanes.Create{
 			Session: s.last, Customer: "Jo Smith", Minutes: number("minutes"),
 			Purchasing: !d.HasArg("without-purchasing"), AutoStart: d.HasArg("auto-start"),
-			ByStaff: d.HasArg("by-staff"), WarnAt: s.durations(t, d, "warn-at"),
+			ByStaff: d.HasArg("by-staff"), AfterClosing: d.HasArg("after-closing"), WarnAt: s.durations(t, d, "warn-at"),
 		}, nil
 	case "enter":
 		return lanes.Enter{Session: session, Age: s.duration(t, d, "ago")}, nil
@@ -134,7 +134,7 @@ func (s *story) command(t *testing.T, d *datadriven.TestData, lane lanes.Lane) (
 	case "release":
 		return lanes.Release{}, nil
 	case "modify":
-		return lanes.Modify{Session: session, Minutes: number("minutes")}, nil
+		return lanes.Modify{Session: session, Minutes: number("minutes"), AfterClosing: d.HasArg("after-closing")}, nil
 	case "set-duration":
 		return lanes.SetDuration{Session: session, Minutes: number("minutes")}, nil
 	case "stop":
@@ -264,7 +264,7 @@ func (s *story) describeTurns() string {
 	for _, name := range []string{"1", "2"} {
 		lane := s.lanes[name]
 		if turn := lane.Turn; turn != nil {
-			fmt.Fprintf(&out, "lane %s: waits since session %s, for %s", name, strings.TrimLeft(turn.After.String()[24:], "0"), turn.Time(s.now))
+			fmt.Fprintf(&out, "lane %s: waits since session %s, for %s", name, strings.TrimLeft(turn.After.String()[24:], "0"), turn.Time(s.now, lane.Hours))
 			if !turn.Counts {
 				out.WriteString(", does not count now")
 			}

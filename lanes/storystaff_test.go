@@ -67,6 +67,9 @@ func describeRecord(
 	if act.Session != uuid.Nil {
 		text += ", session " + strings.TrimLeft(act.Session.String()[24:], "0")
 	}
+	if act.AfterClosing {
+		text += ", after closing"
+	}
 	return text + "\n"
 }
 

@@ -13,7 +13,7 @@ import (
 //
 // A lane that nobody could have sold does not count: time under a hold, and time in which the lane is closed
 // for sale and not sold. Time in which its hardware is out of order counts: it is time that could have been
-// sold.
+// sold. Nor does time in which the range is closed, by the opening hours that it has when the turn is looked at.
 type Turn struct {
 	After   uuid.UUID     `json:"after"`      // the session before it
 	Counted time.Duration `json:"counted_ns"` // up to Since
@@ -21,12 +21,13 @@ type Turn struct {
 	Counts  bool          `json:"counts"`     // time counts since then
 }
 
-// Time is what has counted up to now.
-func (t Turn) Time(now Instant) time.Duration {
+// Time is what has counted up to now, on a lane of a range with these hours.
+func (t Turn) Time(now Instant, hours *Hours) time.Duration {
 	if !t.Counts {
 		return t.Counted
 	}
-	return t.Counted + max(0, now.Since(t.Since))
+	passed := max(0, now.Since(t.Since))
+	return t.Counted + hours.OpenBetween(now.Wall.Add(-passed), now.Wall)
 }
 
 // TurnTime is a turn that is over.
@@ -46,7 +47,7 @@ func (l Lane) TurnStale() bool { return l.Turn != nil && l.Turn.Counts != l.turn
 // countTurn begins to count the turn, or stops, where what the lane is has changed.
 func (l *Lane) countTurn(now Instant) {
 	if l.TurnStale() {
-		l.Turn = &Turn{After: l.Turn.After, Counted: l.Turn.Time(now), Since: now, Counts: !l.Turn.Counts}
+		l.Turn = &Turn{After: l.Turn.After, Counted: l.Turn.Time(now, l.Hours), Since: now, Counts: !l.Turn.Counts}
 	}
 }
 
@@ -64,7 +65,7 @@ func (c *Change) endTurn(s *Session, began Instant) {
 	if c.Lane.Turn == nil {
 		return
 	}
-	last := &TurnTime{At: began.Wall, Took: c.Lane.Turn.Time(began)}
+	last := &TurnTime{At: began.Wall, Took: c.Lane.Turn.Time(began, c.Lane.Hours)}
 	c.Lane.Turn, c.Lane.LastTurn = nil, last
 	s.Turn, c.Turn = &last.Took, &last.Took
 }
@@ -81,7 +82,7 @@ func (CountTurn) decide(Instant, *Change) error { return nil }
 // TurnFigures are the turn-times of a range in numbers, at one moment. They come from what is saved of each
 // lane.
 type TurnFigures struct {
-	Waiting int           // lanes whose turn counts
+	Waiting int           // lanes whose turn counts, while the range is open
 	Longest time.Duration // of those, so far
 	Turns   int           // lanes whose newest turn that is over ended within TurnsWithin
 	Median  time.Duration // of those turns; 0 without any
@@ -99,8 +100,10 @@ type TurnTimes struct {
 // Add adds a lane as it is at now.
 func (t *TurnTimes) Add(lane Lane, now Instant) {
 	if turn := lane.Turn; turn != nil && turn.Counts {
-		t.now.Waiting++
-		t.now.Longest = max(t.now.Longest, turn.Time(now))
+		if lane.Hours.At(now.Wall).Open {
+			t.now.Waiting++
+		}
+		t.now.Longest = max(t.now.Longest, turn.Time(now, lane.Hours))
 	}
 	if last := lane.LastTurn; last != nil && now.Wall.Sub(last.At) <= TurnsWithin {
 		t.settled = append(t.settled, last.Took)

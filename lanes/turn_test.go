@@ -217,7 +217,7 @@ func (m *turnModel) check(t *rapid.T) {
 		require.Equal(t, m.waits[i].underWay, lane.Turn != nil)
 		if lane.Turn != nil {
 			require.Equal(t, m.waits[i].after, lane.Turn.After)
-			require.Equal(t, m.waits[i].total(0), lane.Turn.Time(m.now))
+			require.Equal(t, m.waits[i].total(0), lane.Turn.Time(m.now, nil))
 		}
 	}
 }
@@ -244,4 +244,41 @@ func TestTurnFiguresOfARange(t *testing.T) {
 		all.Add(l, now)
 	}
 	require.Equal(t, lanes.TurnFigures{Waiting: 2, Longest: 9 * time.Minute, Turns: 3, Median: 5 * time.Minute}, all.Figures())
+}
+
+// A lane does not wait while its range is closed, and needs nobody to tell it so.
+func TestTurnTimeDoesNotCountWhileTheRangeIsClosed(t *testing.T) {
+	noon := lanes.Instant{Wall: time.Date(2026, 5, 6, 12, 0, 0, 0, time.UTC), Mono: 100 * time.Hour}
+	lane := lanes.Lane{Accessible: true, Usable: true}
+	for day := range 7 {
+		if lane.Hours == nil {
+			lane.Hours = &lanes.Hours{Zone: time.UTC}
+		}
+		lane.Hours.Week[day] = []lanes.Opening{opening("9:00", "22:00")}
+	}
+	decide := func(at lanes.Instant, command lanes.Command) lanes.Change {
+		change, err := lane.Decide(at, command)
+		require.NoError(t, err)
+		lane = change.Lane
+		return change
+	}
+	decide(noon, lanes.Create{Session: uuid.New(), Minutes: 60, AutoStart: true})
+	decide(noon.Add(8*time.Hour), lanes.Expire{}) // it ended at 13:00
+	waiting := func(at lanes.Instant) (int, time.Duration) {
+		var times lanes.TurnTimes
+		times.Add(lane, at)
+		figures := times.Figures()
+		return figures.Waiting, figures.Longest
+	}
+	for _, c := range []struct {
+		hour    int
+		waiting int
+		longest time.Duration
+	}{{21, 1, 8 * time.Hour}, {23, 0, 9 * time.Hour}, {24 + 8, 0, 9 * time.Hour}, {24 + 10, 1, 10 * time.Hour}} {
+		count, longest := waiting(noon.Add(time.Duration(c.hour-12) * time.Hour))
+		require.Equal(t, c.waiting, count, c.hour)
+		require.Equal(t, c.longest, longest, c.hour)
+	}
+	change := decide(noon.Add(22*time.Hour), lanes.Create{Session: uuid.New(), Minutes: 60, AutoStart: true})
+	require.Equal(t, 10*time.Hour, *change.Turn)
 }

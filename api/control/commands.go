@@ -76,8 +76,9 @@ func commandSession(ctx context.Context, r staffRange, o order) (endpoint.Empty,
 
 func readModify(in *endpoint.Input, id uuid.UUID) lanes.Command {
 	return lanes.Modify{
-		Session: id,
-		Minutes: in.Integer("minutes", -lanes.MaxMinutes, lanes.MaxMinutes, "Minutes to add, or with a minus to take away; not 0", 15),
+		Session:      id,
+		Minutes:      in.Integer("minutes", -lanes.MaxMinutes, lanes.MaxMinutes, "Minutes to add, or with a minus to take away; not 0", 15),
+		AfterClosing: readAfterClosing(in),
 	}
 }
 
@@ -91,7 +92,13 @@ func readSale(in *endpoint.Input) staffSale {
 	read := v2.ReadSaleTo(func(in *endpoint.Input) string {
 		return in.OptionalText("customer_name", 1, v2.MaxCustomer, "Name of the customer; without one walk_in is needed", "Jo Smith")
 	})
-	return staffSale{read(in), in.OptionalText("walk_in", 1, v2.MaxCustomer-10, "What a customer without a name is called; the gateway adds the lowest number that is free", "Walk-in")}
+	sale := read(in)
+	sale.Command.AfterClosing = readAfterClosing(in)
+	return staffSale{sale, in.OptionalText("walk_in", 1, v2.MaxCustomer-10, "What a customer without a name is called; the gateway adds the lowest number that is free", "Walk-in")}
+}
+
+func readAfterClosing(in *endpoint.Input) bool {
+	return in.Flag("after_closing", false, "Whether the minutes are sold although the range closes before they would be used; the record says so")
 }
 
 // soldView is a session that was sold, with the name that its customer has.

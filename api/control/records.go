@@ -293,6 +293,8 @@ type actView struct {
 	LaneName string     `json:"lane_name"`
 	Session  *uuid.UUID `json:"session_id"` // null: not about one session
 	Detail   string     `json:"detail"`
+
+	AfterClosing bool `json:"after_closing,omitempty"` // it has added minutes that are used after the range has closed
 }
 
 func acts(ctx context.Context, r staffRange, p page) (shown actsPage, err error) {
@@ -303,6 +305,7 @@ func acts(ctx context.Context, r staffRange, p page) (shown actsPage, err error)
 		return actView{
 			Cursor: strconv.FormatUint(a.Cursor, 10), At: endpoint.Stamp(a.At), Who: a.Who, What: a.What,
 			Lane: endpoint.Optional(a.Lane), LaneName: names[a.Lane], Session: endpoint.Optional(a.Session), Detail: a.Detail,
+			AfterClosing: a.AfterClosing,
 		}
 	})
 	return shown, err

@@ -68,6 +68,11 @@ func (CursorGone) Error() string {
 // Code is cursor_gone.
 func (CursorGone) Code() string { return "cursor_gone" }
 
+// bounded is a refusal of minutes, which says how many there could be, and until when.
+type bounded interface {
+	Bounds() (closes, opens time.Time, most int)
+}
+
 // problem returns how the wire shows err. An error without a code of the table is a defect: `internal`,
 // without its text.
 func (a *API) problem(err error) (entry Error, body failure) {
@@ -94,6 +99,8 @@ func (a *API) problem(err error) (entry Error, body failure) {
 		body.Error, body.Fields = entry.Sentence, coded
 	case CursorGone:
 		body.Error, body.Oldest = entry.Sentence, coded.Oldest.String()
+	case bounded:
+		body.setBounds(coded)
 	}
 	var waiting interface{ RetryAfter() time.Duration }
 	if errors.As(err, &waiting) && waiting.RetryAfter() > 0 {
@@ -128,6 +135,15 @@ type failure struct {
 	TraceID string `json:"trace_id" doc:"Quote it when you report an issue" pattern:"^[0-9a-f]{32}$"`
 	Fields  Faults `json:"fields,omitempty" doc:"With invalid_request only: what is wrong, by field"`
 	Oldest  string `json:"oldest,omitempty" doc:"With cursor_gone only: the cursor to go on behind; what was before it is not kept" pattern:"^[0-9]+$"`
+
+	Closes *string `json:"closes_at,omitempty" doc:"With after_closing only: when the range closes; without it, it is closed" format:"date-time"`
+	Opens  *string `json:"opens_at,omitempty" doc:"With after_closing only: when a range that is closed opens next, where that is known" format:"date-time"`
+	Most   *int    `json:"max_minutes,omitempty" doc:"With after_closing only: as many minutes could be sold, or added, now" min:"0" max:"480"`
+}
+
+func (f *failure) setBounds(refused bounded) {
+	closes, opens, most := refused.Bounds()
+	f.Closes, f.Opens, f.Most = OptionalStamp(&closes), OptionalStamp(&opens), &most
 }
 
 // SetRetryAfter tells the client how long to wait, in whole seconds.

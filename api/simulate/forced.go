@@ -35,7 +35,7 @@ func NewForcedErrors(table endpoint.Errors) *ForcedErrors {
 }
 
 // notForced are codes that say more than a table knows, and a defect, which is one for whoever reads the log.
-var notForced = []string{"invalid_request", "cursor_gone", "internal"}
+var notForced = []string{"invalid_request", "cursor_gone", "after_closing", "internal"}
 
 // codes returns the codes that may be forced, sorted.
 func (e *ForcedErrors) codes() []string {

@@ -3,6 +3,7 @@ package v1
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/google/uuid"
@@ -15,7 +16,12 @@ import (
 // Endpoints returns every path of version 1 below its prefix. The handlers of version 2 carry them out.
 func Endpoints(h v2.Handlers) []endpoint.Endpoint {
 	change := func(ctx context.Context, p patch, key *lanes.Key) (*lanes.SessionView, error) {
-		return h.On(ctx, p.session, p.command(), key)
+		view, err := h.On(ctx, p.session, p.command(), key)
+		return view, closingAs("duration_out_of_range", err)
+	}
+	create := func(ctx context.Context, sale v2.Sale, key *lanes.Key) (*lanes.SessionView, error) {
+		view, err := h.Create(ctx, sale, key)
+		return view, closingAs("lane_not_accessible", err)
 	}
 	return slices.Concat(
 		endpoint.Group("Range information", "What the range is made of.",
@@ -30,13 +36,22 @@ func Endpoints(h v2.Handlers) []endpoint.Endpoint {
 			endpoint.Handle("GET", "/sessions", 200, "The active sessions, in the display order of their lanes",
 				v2.ReadExternalID, v2.Sessions(h, appendViews), "starting", "not_owner").
 				Describe("Sessions made at the control screen are among them."),
-			endpoint.Command("POST", "/sessions", 201, "Sell time on a free lane", v2.ReadSale("name"), h.Create,
+			endpoint.Command("POST", "/sessions", 201, "Sell time on a free lane", v2.ReadSale("name"), create,
 				sold, v2.SaleCodes()...),
 			endpoint.Command("PATCH", "/sessions", 200, "Set a session's duration, or end it", readPatch, change, patch.response,
 				v2.SessionCodes("duration_out_of_range", "no_time_left")...).
 				Describe("A `duration` above 0 is the session's new total, which must leave it some time; 0 ends the session."),
 		),
 	)
+}
+
+// closingAs returns a refusal of minutes after the range's closing under a code that this version has: its clients may
+// know no other. Any other error stays as it is.
+func closingAs(code string, err error) error {
+	if errors.Is(err, lanes.ErrAfterClosing) {
+		return endpoint.Refuse(code, err.Error(), 0)
+	}
+	return err
 }
 
 // SessionView has, like the other views, the keys of version 2 after an id that repeats one of them (WIRE.md, Views).

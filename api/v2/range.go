@@ -17,8 +17,10 @@ type RangeView struct {
 	Name      string         `json:"name" example:"Demo range"`
 	Currency  string         `json:"currency,omitempty" pattern:"^[A-Z]{3}$" doc:"Of the range's prices; only where the operator has named one" example:"EUR"`
 	Version   string         `json:"version" doc:"Of the gateway; to be shown and logged. What it can is in features" example:"1.4.0"`
-	Features  []Feature      `json:"features" doc:"What this range has and others need not have. The list is open: ignore words that you do not know. purchasing: customers can buy at the lanes; products: it offers the products of its integrator; webhook: its events go to a webhook; webhook_retry: deliveries that fail are tried again; clear_before_sale: a lane that is not clear is not sold; warnings: a sale may say when its session is warned; simulation: it has the paths of the simulation" example:"[\"purchasing\",\"webhook\"]"`
+	Features  []Feature      `json:"features" doc:"What this range has and others need not have. The list is open: ignore words that you do not know. purchasing: customers can buy at the lanes; products: it offers the products of its integrator; webhook: its events go to a webhook; webhook_retry: deliveries that fail are tried again; clear_before_sale: a lane that is not clear is not sold; warnings: a sale may say when its session is warned; hours: it has opening hours, and no sale may end after closing; simulation: it has the paths of the simulation" example:"[\"purchasing\",\"webhook\"]"`
 	Presets   []PresetView   `json:"presets" doc:"The sales that staff have as one button each at the control screen, in its order; none: the operator has named none"`
+	TimeZone  string         `json:"time_zone,omitempty" doc:"Of the IANA database, in which hours are; only where the operator has given the opening hours" example:"Europe/Berlin"`
+	Hours     *HoursView     `json:"hours,omitempty" doc:"The opening hours; only where the operator has given them"`
 	Limits    RangeLimits    `json:"limits"`
 	Retention RangeRetention `json:"retention"`
 }
@@ -43,6 +45,7 @@ const (
 	FeatureWebhookRetry    Feature = "webhook_retry"
 	FeatureClearBeforeSale Feature = "clear_before_sale"
 	FeatureWarnings        Feature = "warnings"
+	FeatureHours           Feature = "hours"
 	FeatureSimulation      Feature = "simulation"
 )
 
@@ -98,6 +101,9 @@ func (h Handlers) rangeView(ctx context.Context, _ endpoint.Empty) (RangeView, e
 		Presets:   endpoint.Views(layout.Presets, ViewOfPreset),
 		Limits:    h.Limits.view(),
 		Retention: configured.Retention.view(),
+	}
+	if hours := layout.Hours; hours != nil {
+		view.TimeZone, view.Hours = hours.Zone.String(), viewOfHours(hours, r.Now().Wall)
 	}
 	if view.Features == nil {
 		view.Features = []Feature{} // null is no list

@@ -109,10 +109,10 @@ func (h Handlers) Endpoints() []endpoint.Endpoint {
 			endpoint.Handle("GET", "/sessions/{id}", 200, "One active session", readID, endpoint.WithTarget(h.RangeOf, session),
 				"starting", "not_owner", "session_not_found", "session_ended", "store_unavailable"),
 			endpoint.Command("POST", "/sessions", 201, "Sell time on a free lane", readSale, h.Create,
-				sold, SaleCodes()...).
-				Describe("With `auto_start` the time runs at once, otherwise from when the customer enters the lane."),
-			h.command("modify", "Add minutes to a session, or take minutes away", readModify, "duration_out_of_range", "no_time_left").
-				Describe("The new total must be within 1 to 480 minutes and must leave the session some time: to end it, stop it."),
+				sold, append(SaleCodes(), afterClosing)...).
+				Describe(aboutClosing+"With `auto_start` the time runs at once, otherwise from when the customer enters the lane."),
+			h.command("modify", "Add minutes to a session, or take minutes away", readModify, "duration_out_of_range", "no_time_left", afterClosing).
+				Describe(aboutClosing+"The new total must be within 1 to 480 minutes and must leave the session some time: to end it, stop it."),
 			h.command("start", "Begin the time of a session that waits for its customer", readBegin, "not_waiting").
 				Describe("For a session that was sold with `auto_start` false, as if the customer had entered the lane now. During a ceasefire it "+
 					"begins paused, with all of its time, and runs as soon as that ends."),
@@ -157,6 +157,12 @@ func (h Handlers) Endpoints() []endpoint.Endpoint {
 // aboutCursors is what the descriptions of all logs say.
 const aboutCursors = "A cursor of another log, as the store was replaced or has lost records, and one behind which records are not kept any more are refused " +
 	"with `cursor_gone`, whose `oldest` is the cursor to go on from; a cursor that is ahead of the log with `invalid_request`."
+
+// afterClosing is the code of what would be used after the range has closed.
+var afterClosing = lanes.ErrAfterClosing.Code()
+
+// aboutClosing is what the descriptions of all sales say.
+const aboutClosing = "Of a range with opening hours, what would end after it has closed is refused with `after_closing`; `max_minutes` in that answer is what fits. "
 
 // commandCodes returns the codes of every command, and the given ones.
 func commandCodes(codes ...string) []string {

@@ -296,7 +296,7 @@ func acts() *rapid.Generator[lanes.Act] {
 		return lanes.Act{
 			Cursor: cursors().Draw(t, "cursor"), At: instants().Draw(t, "at").Wall, Who: names().Draw(t, "who"),
 			What: names().Draw(t, "what"), Lane: ids().Draw(t, "lane"), Session: ids().Draw(t, "session"),
-			Detail: names().Draw(t, "detail"),
+			Detail: names().Draw(t, "detail"), AfterClosing: rapid.Bool().Draw(t, "after closing"),
 		}
 	})
 }

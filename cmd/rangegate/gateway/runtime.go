@@ -292,7 +292,9 @@ func TrustOf(t config.LinkTLS) (websocket.TLS, error) {
 // layout is the part of a range's configuration that its lanes need.
 func layout(r config.Range) lanes.Layout {
 	l := lanes.Layout{Range: r.ID, Name: r.Name, Purchasing: r.Sells(), Currency: r.Currency}
-	l.Terms = lanes.Terms{ClearAfter: r.ClearAfter, ClearFirst: !r.SellBeforeClear, Warnings: r.Warnings, TellsExpired: r.TellsExpired()}
+	l.Terms = lanes.Terms{
+		ClearAfter: r.ClearAfter, ClearFirst: !r.SellBeforeClear, Warnings: r.Warnings, TellsExpired: r.TellsExpired(), Hours: openingHours(r.Hours),
+	}
 	for _, bay := range r.Bays {
 		l.Bays = append(l.Bays, lanes.Bay(bay))
 	}
