@@ -38,6 +38,7 @@ func (c *screen) stream(w http.ResponseWriter, r *http.Request) {
 			current, err := c.Range(s.rangeID)
 			return running.Now().Wall, err == nil && current == running
 		},
+		Hours:   running.Layout().Hours,
 		Revoked: s.live.Done(), Ended: running.Ended(), Closing: c.Closing,
 	}.Follow(w, r)
 }
@@ -80,6 +81,6 @@ func (v *viewer) next() (event string, data any, wake <-chan struct{}) {
 		Now: now, Range: viewOfRange(layout), Who: v.staff, Releases: v.releases,
 		Bays:   endpoint.Views(layout.Bays, func(bay lanes.Bay) namedView { return namedView(bay) }),
 		Groups: endpoint.Views(layout.Groups, func(group lanes.Group) namedView { return namedView(group) }),
-		Holds:  holdViews, Unresolved: v.total,
+		Holds:  holdViews, Unresolved: v.total, Hours: screens.ViewHours(layout.Hours, v.r.Now().Wall),
 	}, encoded), wake
 }

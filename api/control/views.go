@@ -4,6 +4,7 @@ import (
 	"github.com/google/uuid"
 
 	"rangegate/api/endpoint"
+	"rangegate/api/screens"
 	"rangegate/api/staffops"
 	v2 "rangegate/api/v2"
 	"rangegate/lanes"
@@ -19,6 +20,8 @@ type picture struct {
 	Groups     []namedView         `json:"groups"`
 	Holds      []staffops.HoldView `json:"holds"`
 	Unresolved int                 `json:"unresolved"`
+
+	Hours *screens.HoursView `json:"hours,omitempty"` // of a range that has opening hours
 }
 
 // change is a later message: the changed lanes, and the rest of the state.

@@ -178,3 +178,24 @@ func TestProductsAreFetchedForTheSessionOnTheLane(t *testing.T) {
 	f.change(0, func(l *lanes.Lane) { l.Session = nil })
 	require.Contains(t, f.send("GET", "/lane/"+lane1+"/products", "").Body.String(), `"code":"session_not_found"`)
 }
+
+// A shooter is offered as much time as fits before the range closes, and none where too little does.
+func TestOnlyTimeThatFitsIsOffered(t *testing.T) {
+	f := newFixture(t).opened() // the session on the lane ends at 12:50
+	f.shop = catalog.Catalogue{Time: []catalog.Product{{ID: "time", DisplayName: "Lane time", Price: "0.40", MinQty: 15, MaxQty: 120, IncrementBy: 15}}}
+	closing := func(minutes int) {
+		f.change(0, func(l *lanes.Lane) {
+			hours := &lanes.Hours{Zone: time.UTC}
+			hours.Week[noon.Wall.Weekday()] = []lanes.Opening{{From: 9 * 60, To: 12*60 + minutes}}
+			l.Hours = hours
+		})
+	}
+	closing(90)
+	require.Contains(t, f.send("GET", "/lane/"+lane1+"/products", "").Body.String(), `"max_qty":39,`)
+	require.Contains(t, f.send("GET", "/lane/"+lane1+"/time", "").Body.String(), `"max_qty":39,`)
+	closing(65)
+	require.Contains(t, f.send("GET", "/lane/"+lane1+"/products", "").Body.String(), `"time":[]`)
+	require.JSONEq(t, `[]`, f.send("GET", "/lane/"+lane1+"/time", "").Body.String())
+	closing(0)
+	require.JSONEq(t, `[]`, f.send("GET", "/lane/"+lane1+"/time", "").Body.String(), "it is closed")
+}

@@ -43,7 +43,7 @@ func (l *screen) products(ctx context.Context, t target, _ endpoint.Empty) (prod
 		return products{}, err
 	}
 	return products{
-		endpoint.Views(all.Time, t.product), endpoint.Views(all.Targets, t.product),
+		endpoint.Views(t.fitting(all.Time), t.product), endpoint.Views(all.Targets, t.product),
 		endpoint.Views(all.Ammo, t.product), endpoint.Views(all.Rentals, t.product),
 	}, nil
 }
@@ -56,7 +56,20 @@ func (l *screen) time(ctx context.Context, t target, _ endpoint.Empty) ([]produc
 		return nil, err
 	}
 	found, err := shop.Fetch(ctx, catalog.Time, session.String())
-	return endpoint.Views(found, t.product), err
+	return endpoint.Views(t.fitting(found), t.product), err
+}
+
+// fitting returns what can be bought of lane time before the range closes: as much of each product as fits, and none of
+// which too little does.
+func (t target) fitting(offered []catalog.Product) (fitting []catalog.Product) {
+	status, _ := t.LaneStatus(t.lane.ID)
+	room := status.Lane.Room(t.Now())
+	for _, p := range offered {
+		if p.MaxQty = min(p.MaxQty, room); p.MaxQty >= p.MinQty {
+			fitting = append(fitting, p)
+		}
+	}
+	return fitting
 }
 
 // shopOf returns the session that buys, and the products API. Its errors are those of buyingSession and of

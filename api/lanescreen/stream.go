@@ -13,8 +13,9 @@ import (
 
 // message is one message of the stream: the whole lane.
 type message struct {
-	Now  string   `json:"now"`
-	Lane laneView `json:"lane"`
+	Now   string             `json:"now"`
+	Lane  laneView           `json:"lane"`
+	Hours *screens.HoursView `json:"hours,omitempty"` // of a range that has opening hours
 }
 
 // laneView is the lane as its shooter sees it, at the time of the message.
@@ -97,13 +98,14 @@ func (l *screen) stream(w http.ResponseWriter, r *http.Request) {
 			now, event := running.Now(), nextEvent
 			seen, nextEvent = version, "change"
 			view := viewOf(status, now)
-			view.Currency = running.Layout().Currency
-			return event, message{endpoint.Stamp(now.Wall), view}, wake
+			layout := running.Layout()
+			view.Currency = layout.Currency
+			return event, message{endpoint.Stamp(now.Wall), view, screens.ViewHours(layout.Hours, now.Wall)}, wake
 		},
 		Beat: func() (time.Time, bool) {
 			current, err := l.Range(lane.Range)
 			return running.Now().Wall, err == nil && current == running
 		},
-		Ended: running.Ended(), Closing: l.Closing,
+		Hours: running.Layout().Hours, Ended: running.Ended(), Closing: l.Closing,
 	}.Follow(w, r)
 }

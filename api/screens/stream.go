@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"rangegate/api/endpoint"
+	"rangegate/lanes"
 )
 
 const (
@@ -33,6 +34,8 @@ type Feed struct {
 	Next func() (event string, data any, wake <-chan struct{})
 	// Beat returns the gateway's time for a heartbeat. If ok is false, the stream ends.
 	Beat func() (now time.Time, ok bool)
+	// Hours are the opening hours of the range; each heartbeat says how they stand. nil: there are none.
+	Hours *lanes.Hours
 	// Revoked is closed when the viewer's access ends; the stream ends with the event bye. nil: never.
 	Revoked <-chan struct{}
 	// Ended is closed when what is shown has stopped here; the stream ends. nil: never. The screen connects again.
@@ -71,7 +74,7 @@ func wait[T any](f Feed, out sender, ctx context.Context, beat <-chan time.Time,
 			return true
 		case <-beat:
 			now, ok := f.Beat()
-			if !ok || !out.send("beat", map[string]string{"now": endpoint.Stamp(now)}) {
+			if !ok || !out.send("beat", heartbeat{endpoint.Stamp(now), ViewHours(f.Hours, now)}) {
 				return false
 			}
 		case <-f.Revoked:
@@ -85,6 +88,12 @@ func wait[T any](f Feed, out sender, ctx context.Context, beat <-chan time.Time,
 			return false
 		}
 	}
+}
+
+// heartbeat is a message between changes.
+type heartbeat struct {
+	Now   string     `json:"now"`
+	Hours *HoursView `json:"hours,omitempty"`
 }
 
 // sender writes one message at a time.

@@ -23,6 +23,8 @@ type picture struct {
 	Names   bool       `json:"names"`   // lanes have customers
 	Bays    []bayView  `json:"bays"`
 	Holds   []holdView `json:"holds"`
+
+	Hours *screens.HoursView `json:"hours,omitempty"` // of a range that has opening hours
 }
 
 // change is a later message: the changed lanes, and all holds.
@@ -129,7 +131,7 @@ func (b *screen) stream(w http.ResponseWriter, r *http.Request) {
 			current, err := b.Range(rangeID)
 			return running.Now().Wall, err == nil && current == running
 		},
-		Ended: running.Ended(), Closing: b.Closing,
+		Hours: running.Layout().Hours, Ended: running.Ended(), Closing: b.Closing,
 	}.Follow(w, r)
 }
 
@@ -165,6 +167,6 @@ func (f *follower) next() (event string, data any, wake <-chan struct{}) {
 	return "picture", screens.AppendLanes(picture{
 		Now: now, Version: f.version, Range: layout.Name, Names: f.names,
 		Bays:  endpoint.Views(layout.Bays, func(bay lanes.Bay) bayView { return bayView(bay) }),
-		Holds: views,
+		Holds: views, Hours: screens.ViewHours(layout.Hours, f.r.Now().Wall),
 	}, encoded), wake
 }

@@ -113,6 +113,16 @@ func TestTheSalesOfARange(t *testing.T) {
 	})
 }
 
+// A range that closes soon: the screens say so, and staff sell nothing past closing but what they decide to.
+func TestARangeThatClosesSoon(t *testing.T) {
+	t.Parallel()
+	play(t, "hours", func(f *fixture, _ string) {
+		north := &f.config.Ranges[0]
+		hours, _ := support.ClosingIn(29)
+		north.Settings = append(north.Settings, hours)
+	})
+}
+
 // Staff send an event again whose delivery the integrator has refused: the page shows what became of it, and
 // the log who did it.
 func TestStaffSendAnEventAgain(t *testing.T) {

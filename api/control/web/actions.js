@@ -21,33 +21,47 @@ export function button({ words, sign, kind = "", label }, onclick) {
 export class ErrorText {
   element = element("p.trouble");
 
-  show(sentence) {
+  // show shows a sentence; with a button, what may be done about it.
+  show(sentence, offer = null) {
     this.element.textContent = sentence;
+    offer && this.element.append(" ", offer);
     if (sentence) {
       announce(sentence);
     }
   }
 }
 
-// perform runs an action unless it is under way already, and returns whether it succeeded. The button keeps the focus.
-export async function perform(client, button, error, act) {
-  if (button.getAttribute("aria-disabled") === "true") {
+// perform runs an action unless it is under way already, and returns whether it succeeded. The button keeps the focus. Of minutes that would
+// be used after the range has closed, the refusal offers to sell them anyway: act is called again then, with more for the body of its
+// request, and afterwards, if it is given, is called once that has succeeded.
+export async function perform(client, pressed, error, act, afterwards = () => {}, more = {}) {
+  if (pressed.getAttribute("aria-disabled") === "true") {
     return false;
   }
   error.show("");
-  button.setAttribute("aria-disabled", "true");
-  button.setAttribute("aria-busy", "true");
+  pressed.setAttribute("aria-disabled", "true");
+  pressed.setAttribute("aria-busy", "true");
   try {
-    await act();
+    await act(more);
     return true;
   } catch (refusal) {
-    error.show(client.sentence(refusal));
+    error.show(client.sentence(refusal), refusal.code === "after_closing" ? anyway(client, pressed, error, act, afterwards) : null);
     clearWhenReached(error.element, refusal);
     return false;
   } finally {
-    button.removeAttribute("aria-disabled");
-    button.removeAttribute("aria-busy");
+    pressed.removeAttribute("aria-disabled");
+    pressed.removeAttribute("aria-busy");
   }
+}
+
+// anyway creates the button that sells minutes although the range closes before they would be used.
+function anyway(client, pressed, error, act, afterwards) {
+  return button({ words: client.t("after_closing.anyway"), kind: "anyway" }, async () => {
+    pressed.isConnected && pressed.focus(); // this button goes
+    if (await perform(client, pressed, error, act, afterwards, { after_closing: true })) {
+      afterwards();
+    }
+  });
 }
 
 // action creates a button that performs its action at one click.

@@ -15,7 +15,7 @@ export class Acts {
       title: "acts.title", empty: "acts.empty", list: "acts", key: (act) => act.cursor, query: () => "/acts",
       columns: ["acts.when", "acts.who", "acts.what", "acts.lane", "acts.detail"],
       cells: (act) => [
-        t.moment(act.at), act.who, this.#what(act), act.lane_name ?? "", this.#detail(act),
+        t.moment(act.at), act.who, this.#what(act), act.lane_name ?? "", act.after_closing ? t("acts.after_closing", { detail: this.#detail(act) }) : this.#detail(act),
       ],
     });
     root.append(pageHead(t("acts.title"), t("acts.explained")), this.#journal.element);

@@ -34,6 +34,9 @@ export class Client {
   }
 
   sentence(refusal) {
+    if (refusal.code === "after_closing") {
+      return this.range.hours.refusal(this.t, refusal);
+    }
     return sentence(this.t, refusal);
   }
 

@@ -1,6 +1,8 @@
 // The head of the screen: the range, its lanes by state, the user, and lost contact.
-import { setText } from "/screens/element.js";
+import { onTick } from "/screens/clock.js";
+import { element, setText } from "/screens/element.js";
 import { icon } from "/screens/icons.js";
+import { announce } from "./actions.js";
 import { confirmButton } from "./confirmbutton.js";
 import { stateOf } from "./rules.js";
 
@@ -8,6 +10,8 @@ const byId = (id) => document.getElementById(id);
 
 export class Header {
   #client;
+  #hours = element("strong.hours");
+  #states = element("span");
 
   constructor(client, signOut) {
     this.#client = client;
@@ -20,7 +24,20 @@ export class Header {
       setText(byId("who"), range.who);
       byId("who").title = range.who ?? "";
     });
+    byId("tally").append(this.#hours, this.#states);
     range.addEventListener("lanes", () => this.#countStates());
+    onTick((at) => this.#showHours(at));
+  }
+
+  // showHours shows that the range closes soon, or is closed, and announces it once.
+  #showHours(at) {
+    const { range, t } = this.#client;
+    const sentence = range.info ? range.hours.sentence(t, at) : "";
+    if (sentence !== this.#hours.textContent) {
+      this.#hours.textContent = sentence;
+      byId("tally").title = [sentence, this.#states.textContent].filter(Boolean).join(" · ");
+      announce(sentence);
+    }
   }
 
   // addMenu adds what a small screen has in a menu: the pages that are no views, and signing out.
@@ -61,7 +78,7 @@ export class Header {
     const words = ["free", "running", "paused", "waiting", "ended", "locked", "closed", "unusable"]
       .map((state) => [state, inState(state)]).filter(([, n]) => n > 0)
       .map(([state, n]) => t(`tally.${state}`, { n })).join(" · ");
-    setText(byId("tally"), words);
-    byId("tally").title = words; // it gives way where there is little room
+    setText(this.#states, words);
+    byId("tally").title = [this.#hours.textContent, words].filter(Boolean).join(" · "); // it gives way where there is little room
   }
 }

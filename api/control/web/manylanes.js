@@ -1,7 +1,7 @@
 // What may be done with several lanes at once, and which lanes a typed range means; without any drawing.
 import { stateOf } from "./rules.js";
 
-const session = (command, body) => (client, lane) => client.session(lane, command, body);
+const session = (command, body) => (client, lane, more) => client.session(lane, command, { ...body, ...more });
 const onLane = (command, body) => (client, lane) => client.lane(lane, command, body);
 
 // more adds minutes. The undo is for the lanes as they were before.
@@ -35,8 +35,8 @@ async function callOff(client, lanes) {
   }
 }
 
-// ACTIONS on several lanes: {applies(lane), sign, send(client, lane), undo(client, lane) if it can be taken back}. One request for all of them
-// is sendAll(client, lanes) and undoAll(client, answer).
+// ACTIONS on several lanes: {applies(lane), sign, send(client, lane, more for the body), undo(client, lane) if it can be taken back}.
+// One request for all of them is sendAll(client, lanes) and undoAll(client, answer).
 export const ACTIONS = {
   more_15: more(15),
   start: { sign: "play", applies: (lane) => lane.phase === "waiting" && !lane.held, send: session("start") },

@@ -6,6 +6,7 @@
 //   unresolved  the number of purchases that wait for staff has changed
 //   purchases   the list of them has been loaded
 import { timeLeft } from "/screens/clock.js";
+import { Hours } from "/screens/hours.js";
 
 export class Range extends EventTarget {
   info = null; // {id, name, purchasing}; null before the first picture
@@ -16,6 +17,7 @@ export class Range extends EventTarget {
   lanes = new Map(); // in display order
   holds = [];
   unresolved = 0;
+  hours = new Hours(); // in which it is open
   purchases = []; // that wait for staff, as the gateway lists them
   #layout = "";
   #wall = { at: 0, sentAt: 0 }; // the gateway's wall clock, as the latest message had it
@@ -25,6 +27,7 @@ export class Range extends EventTarget {
     if (data.now) {
       this.#wall = { at: Date.parse(data.now), sentAt };
     }
+    this.hours.receive(name, data, sentAt);
     switch (name) {
       case "picture":
         this.#picture(data, sentAt);
@@ -37,6 +40,7 @@ export class Range extends EventTarget {
   // shiftSentAt corrects when the messages so far were sent. Countdowns read it from the lane.
   shiftSentAt(ms) {
     this.#wall.sentAt -= ms;
+    this.hours.shiftSentAt(ms);
     for (const lane of this.lanes.values()) {
       lane.sentAt -= ms;
     }
@@ -67,6 +71,7 @@ export class Range extends EventTarget {
     this.releasesRange = false;
     this.#layout = "";
     this.lanes = new Map();
+    this.hours = new Hours();
     [this.who, this.bays, this.groups, this.holds, this.unresolved, this.purchases] = ["", [], [], [], 0, []];
   }
 

@@ -79,7 +79,7 @@ class Row {
   constructor(client, open) {
     this.#client = client;
     const { t } = client;
-    this.more = action(client, { words: "+15" }, this.#error, () => client.outcome.modify(this.#lane, 15));
+    this.more = action(client, { words: "+15" }, this.#error, (anyway) => client.outcome.modify(this.#lane, 15, anyway));
     this.element = element("li.ending", {},
       element("button.open-lane", { type: "button", onclick: () => open(this.#lane.lane_id) }, element("span.about", {}, this.#name, this.#customer), this.#state, this.#time),
       this.more, this.#error.element);

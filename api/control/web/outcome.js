@@ -37,9 +37,10 @@ export class Outcome {
   }
 
   // modify adds minutes, or takes them away. What was added to the same session while the offer is there is taken back together.
-  async modify(lane, minutes) {
+  // more is for the body of the request.
+  async modify(lane, minutes, more = {}) {
     const { session_id: id } = lane.session;
-    await this.#client.session(lane, "modify", { minutes });
+    await this.#client.session(lane, "modify", { minutes, ...more });
     const { t } = this.#client;
     const sum = minutes + (this.#modified?.id === id ? this.#modified.minutes : 0);
     if (sum === 0) {

@@ -13,7 +13,7 @@ export function quickActions(client, lane, error, open) {
   };
   const more = (minutes) =>
     action(client, { words: `+${minutes}`, kind: minutes === 15 ? "one-tap" : "", label: named(t("quick.more", { minutes })) }, error,
-      () => client.outcome.modify(lane, minutes));
+      (anyway) => client.outcome.modify(lane, minutes, anyway));
   const stop = () =>
     confirmButton(client, { words: t("quick.stop"), kind: "danger", label: named(t("quick.stop")) }, t("quick.stop_sure"), error,
       () => client.outcome.stop(lane));

@@ -3,7 +3,7 @@
 import { printButton } from "./shootercode.js";
 import { element, setText } from "/screens/element.js";
 import { icon } from "/screens/icons.js";
-import { ErrorText, announce, button } from "./actions.js";
+import { ErrorText, action, announce, button } from "./actions.js";
 import { confirmButton } from "./confirmbutton.js";
 import { forAllLanes, forEachLane, laneLine, refusalLines } from "./eachlane.js";
 import { ACTIONS, lanesTyped } from "./manylanes.js";
@@ -132,7 +132,7 @@ export class SelectionBar {
   async #sellTo(body) {
     const client = this.#client;
     const sold = new Map(); // by lane
-    const send = async (_, lane) => sold.set(lane, await client.request("POST", "/sessions", { ...body, lane_id: lane.lane_id }));
+    const send = async (_, lane, anyway) => sold.set(lane, await client.request("POST", "/sessions", { ...body, ...anyway, lane_id: lane.lane_id }));
     await this.#run("sell", {
       send, atOnce: body.walk_in ? 1 : undefined,
       undo: (_, lane) => client.request("POST", `/sessions/${sold.get(lane).session_id}/stop`),
@@ -141,25 +141,28 @@ export class SelectionBar {
     });
   }
 
-  // run sends a command to each of the selected lanes that the action concerns, and reports what became of all selected lanes.
-  async #run(name, { send, undo, atOnce, more, sendAll, undoAll } = ACTIONS[name]) {
+  // run sends a command to each of the selected lanes that the action concerns, and reports what became of all selected lanes. Minutes that
+  // would be used after closing may be sold anyway, on the lanes for which that was refused.
+  async #run(name, { send, undo, atOnce, more, sendAll, undoAll } = ACTIONS[name], selected = this.#selecting.lanes, anyway = {}) {
     if (this.#progress) {
       return;
     }
     const client = this.#client;
     const { t } = client;
     const { applies, minutes, seconds } = ACTIONS[name];
-    const selected = this.#selecting.lanes;
     const lanes = selected.filter(applies);
     const outcome = await this.#busyWith(lanes, (progress) => (sendAll
-      ? forAllLanes(lanes, () => sendAll(client, lanes)) : forEachLane(lanes, (lane) => send(client, lane), progress, atOnce)));
+      ? forAllLanes(lanes, () => sendAll(client, lanes)) : forEachLane(lanes, (lane) => send(client, lane, anyway), progress, atOnce)));
     const others = selected.filter((lane) => !applies(lane));
     const failed = outcome.done.length < lanes.length;
     const lines = [...refusalLines(client, outcome), ...(others.length > 0 ? [laneLine(t, others, t(`many.not_${name}`))] : [])];
+    const late = outcome.refused.filter(({ refusal }) => refusal.code === "after_closing").map(({ lane }) => lane);
+    const controls = (error) => [...(more?.(error) ?? []), action(client, { words: t("after_closing.anyway"), kind: "anyway" }, error, () =>
+      this.#run(name, { send, undo, atOnce, more }, late, { after_closing: true }))];
     client.outcome.report({ words: t(`many.done_${name}`, { n: outcome.done.length, minutes, seconds }), lines, failed }, (undo || undoAll) && outcome.done.length > 0 ? async () => {
       const back = await (undoAll ? forAllLanes(outcome.done, () => undoAll(client, outcome.answer)) : forEachLane(outcome.done, (lane) => undo(client, lane)));
       return back.done.length === outcome.done.length ? null : { words: t("many.taken_back", { n: back.done.length }), lines: refusalLines(client, back), failed: true };
-    } : null, more);
+    } : null, late.length > 0 ? controls : more);
   }
 
   // busyWith has the bar show how far it is, and takes no other action meanwhile.

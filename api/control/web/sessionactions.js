@@ -80,18 +80,23 @@ export class SessionActions {
 
   #timeSection() {
     const { t } = this.#client;
-    const change = (minutes) => this.#client.outcome.modify(this.#lane, minutes);
-    const steps = STEPS.map((minutes) => action(this.#client,
-      { words: `${minutes > 0 ? "+" : "−"}${Math.abs(minutes)}`, label: t(minutes > 0 ? "time.more" : "time.less", { n: Math.abs(minutes) }) },
-      this.#error, () => change(minutes)));
+    const change = (pressed, minutes, afterwards) => {
+      const lane = this.#lane; // also of what is sold anyway: another session may be shown by then
+      return perform(this.#client, pressed, this.#error, (anyway) => this.#client.outcome.modify(lane, minutes, anyway), afterwards);
+    };
+    const steps = STEPS.map((minutes) => {
+      const step = button({ words: `${minutes > 0 ? "+" : "−"}${Math.abs(minutes)}`, label: t(minutes > 0 ? "time.more" : "time.less", { n: Math.abs(minutes) }) }, () => change(step, minutes));
+      return step;
+    });
     this.#minutes = element("input.input", { type: "number", min: -480, max: 480, step: 1, required: true, inputMode: "text", placeholder: "+20", "aria-label": t("time.number") });
     const submit = element("button.button", { type: "submit" }, t("time.change"));
     const form = element("form.together", {}, this.#minutes, submit);
     form.addEventListener("submit", async (event) => {
       event.preventDefault();
       const minutes = Number(this.#minutes.value);
-      if (minutes !== 0 && (await perform(this.#client, submit, this.#error, () => change(minutes)))) {
-        this.#minutes.value = "";
+      const changed = () => (this.#minutes.value = "");
+      if (minutes !== 0 && (await change(submit, minutes, changed))) {
+        changed();
       }
     });
     return element("div.section", { role: "group", "aria-label": t("time.title") }, element("h3", {}, t("time.title")), element("div.steps", {}, ...steps), form);

@@ -40,12 +40,20 @@ export class SessionForm {
       const lane = this.#lane;
       const typed = this.#name.value.trim();
       let session;
-      this.#selling = true;
-      const sold = await perform(client, pressed, error, async () => (session = await this.#create(minutes, group)));
-      this.#selling = false;
-      if (sold) {
+      const sell = async (anyway) => {
+        this.#selling = true;
+        try {
+          session = await this.#create(minutes, group, anyway);
+        } finally {
+          this.#selling = false;
+        }
+      };
+      const finish = () => {
         remember("minutes", minutes);
         done(session, lane);
+      };
+      if (await perform(client, pressed, error, sell, finish)) {
+        finish();
       } else if (this.#name.value === "") { // the lane was sold meanwhile
         this.#kept = typed;
       }
@@ -155,7 +163,7 @@ export class SessionForm {
     this.#submit.textContent = this.#client.t(key, { minutes: this.#minutes.value });
   }
 
-  #create(minutes, group) {
+  #create(minutes, group, anyway) {
     const customer = this.#name.value.trim();
     return this.#sell({
       ...(customer ? { customer_name: customer } : { walk_in: this.#client.t("form.walk_in") }),
@@ -163,6 +171,7 @@ export class SessionForm {
       duration: minutes,
       enable_purchasing: this.#purchasing.checked && this.#client.range.info.purchasing,
       auto_start: this.#start.checked,
+      ...anyway,
     });
   }
 }

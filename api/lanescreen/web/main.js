@@ -1,6 +1,7 @@
 // The lane screen: the state of one lane, and what its shooter can do.
 import { onTick, timeLeft } from "/screens/clock.js";
 import { setText } from "/screens/element.js";
+import { Hours } from "/screens/hours.js";
 import { icon } from "/screens/icons.js";
 import { reached } from "/screens/recovery.js";
 import { Stream } from "/screens/stream.js";
@@ -24,6 +25,7 @@ class Lane {
   purchase = null; // {purchase_id, phase, user_message}, the latest of the session
   ended = null; // the last session, until the next one
   clear_ms = 0; // its time was up, and the lane has to be cleared within so long
+  hours = new Hours(); // of the range
   #sentAt = 0;
 
   // receive applies a message, sent at that instant of now().
@@ -41,6 +43,7 @@ class Lane {
   // shiftSentAt corrects when the messages so far were sent.
   shiftSentAt(ms) {
     this.#sentAt -= ms;
+    this.hours.shiftSentAt(ms);
   }
 
   // clearLeft returns how long the lane has to be cleared from that instant of now() on, in ms.
@@ -52,6 +55,11 @@ class Lane {
   startsIn(now) {
     const startsMs = this.session?.starts_ms;
     return startsMs === undefined ? null : Math.max(0, timeLeft(startsMs, true, this.#sentAt, now));
+  }
+
+  // room returns how many minutes the session may still be given before the range closes.
+  room(now) {
+    return this.hours.room(this.timeLeft(now), now);
   }
 
   // timeLeft returns the time left at that instant of now(), in ms.
@@ -84,6 +92,7 @@ function show() {
 const stream = new Stream(`${base}/stream`, {
   message(name, data, sentAt) {
     reached();
+    lane.hours.receive(name, data, sentAt);
     if (data.lane) {
       lane.receive(data.lane, sentAt);
       show();
@@ -102,6 +111,7 @@ const stream = new Stream(`${base}/stream`, {
 stream.open();
 keepAwake();
 onTick((now) => {
+  setText(byId("hours"), lane.hours.sentence(t, now));
   stateView.tick(now);
   moreTime.tick(now);
 });

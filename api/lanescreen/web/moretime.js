@@ -19,6 +19,7 @@ export class MoreTime {
   #session = "";
   #product = null; // for that session
   #expires = 0;
+  #fits = true; // what it offers, before the range closes
 
   constructor(t, base, lane, shop) {
     this.#t = t;
@@ -33,6 +34,11 @@ export class MoreTime {
     const id = purchasing && !held ? (session?.session_id ?? "") : this.#session;
     if (id !== this.#session) {
       [this.#session, this.#product, this.#expires] = [id, null, 0];
+      this.#draw();
+    }
+    const fits = this.#product === null || quantityNextTo(MINUTES, this.#product) <= this.#lane.room(now);
+    if (fits !== this.#fits) {
+      this.#fits = fits;
       this.#draw();
     }
     if (id !== "" && purchasing && now > this.#expires && !document.hidden) {
@@ -56,8 +62,8 @@ export class MoreTime {
   }
 
   #draw() {
-    this.element.hidden = this.#product === null;
-    if (this.#product === null) {
+    this.element.hidden = this.#product === null || !this.#fits;
+    if (this.element.hidden) {
       this.element.replaceChildren();
       return;
     }

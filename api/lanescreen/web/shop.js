@@ -238,7 +238,7 @@ export class Shop {
   }
 
   #sentence(refusal) {
-    return sentence(this.#t, refusal);
+    return refusal.code === "after_closing" ? this.#lane.hours.refusal(this.#t, refusal) : sentence(this.#t, refusal);
   }
 
   // showStatus shows an icon and a sentence instead of the products.

@@ -60,7 +60,7 @@ export class StateView {
       if (lane.clearLeft(clock()) > 0 || (lane.ended && clock() - this.#endedAt < FAREWELL)) {
         return "over";
       }
-      return lane.for_sale ? "idle" : "shut";
+      return lane.hours.at(clock()).state === "closed" ? "after_hours" : lane.for_sale ? "idle" : "shut";
     }
     this.#endedAt = 0;
     if (lane.held || (lane.phase === "paused" && lane.session.paused_by_hold)) {
@@ -87,6 +87,7 @@ export class StateView {
     switch (state) {
       case "idle":
       case "shut":
+      case "after_hours":
       case "loading":
       case "over":
       case "closed":
@@ -135,7 +136,8 @@ export class StateView {
 
   // tick updates the time left.
   tick(now) {
-    if (document.body.dataset.state === "over" && this.#state() !== "over") {
+    const { state } = document.body.dataset; // of these no message tells the end
+    if (["over", "idle", "shut", "after_hours"].includes(state) && this.#state() !== state) {
       this.show();
       return;
     }

@@ -3,11 +3,12 @@
 const TIMEOUT = 6_000; // ms; the gateway responds within 5 s
 
 // Refusal is the error of a request that did not succeed. code is the gateway's, or `unreachable`, or `no_answer`: then the
-// outcome is unknown.
+// outcome is unknown. Of minutes that would be used after closing, closes is the Date of that, null while the range is closed, and most how many
+// minutes fit.
 export class Refusal extends Error {
-  constructor(code, sentence, { fields = {}, trace = "", retryAfter = 0 } = {}) {
+  constructor(code, sentence, { fields = {}, trace = "", retryAfter = 0, closes = null, most = 0 } = {}) {
     super(sentence);
-    Object.assign(this, { code, fields, trace, retryAfter });
+    Object.assign(this, { code, fields, trace, retryAfter, closes, most });
   }
 }
 
@@ -33,6 +34,7 @@ export async function send(method, path, body, timeout = TIMEOUT) {
   }
   throw new Refusal(reply?.code ?? `status_${response.status}`, reply?.error ?? response.statusText, {
     fields: reply?.fields, trace: reply?.trace_id, retryAfter: Number(response.headers.get("Retry-After")) || 0,
+    closes: reply?.closes_at ? new Date(reply.closes_at) : null, most: reply?.max_minutes,
   });
 }
 

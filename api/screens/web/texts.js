@@ -20,6 +20,9 @@ export async function loadTexts(base) {
   t.time = formatter(region, { timeStyle: "short" });
   t.seconds = formatter(region, { timeStyle: "medium" });
   t.moment = formatter(region, { dateStyle: "short", timeStyle: "medium" });
+  // The same by the clocks of a time zone, which a browser may not know: then by its own.
+  t.timeIn = zoned(region, { timeStyle: "short" });
+  t.dayTimeIn = zoned(region, { weekday: "short", hour: "2-digit", minute: "2-digit" });
   t.number = new Intl.NumberFormat(region, { maximumFractionDigits: 1 }).format;
   return t;
 }
@@ -33,6 +36,21 @@ function preferred(tags) {
 function formatter(language, style) {
   const format = new Intl.DateTimeFormat(language, style);
   return (when) => (when ? format.format(new Date(when)) : "");
+}
+
+function zoned(language, style) {
+  const formats = new Map(); // by zone
+  const formatOf = (timeZone) => {
+    try {
+      return formatter(language, { ...style, timeZone });
+    } catch {
+      return formatter(language, style);
+    }
+  };
+  return (when, zone) => {
+    formats.has(zone) || formats.set(zone, formatOf(zone));
+    return formats.get(zone)(when);
+  };
 }
 
 // fillTexts sets the sentences of a page: data-text is an element's text, data-label its aria-label, data-hint its placeholder.

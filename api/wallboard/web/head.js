@@ -18,6 +18,8 @@ export class Head {
   #next = Array.from({ length: ENDING }, () => ({ name: element("span.name"), time: element("strong") }));
   #nextItems = this.#next.map(({ name, time }) => element("li", {}, name, time));
   #lists; // of lanes that want somebody, by kind
+  #hours = { word: element("span"), time: element("strong") };
+  #closing = element("p.figure.closing", {}, icon("hourglass"), this.#hours.word, this.#hours.time);
   #bays = element("span.bays");
   #notice = element("p.notice", { role: "status" });
   #locked = element("p.locked");
@@ -39,6 +41,7 @@ export class Head {
       element("div.figure.next", {}, element("span", {}, t("next")), element("ol", {}, ...this.#nextItems)),
       element("p.figure.part", {}, icon("lock"), element("strong", {}, t("ceasefire")), this.#bays),
       ...this.#lists.map(({ figure }) => figure),
+      this.#closing,
       this.#notice,
     );
     const words = t("ceasefire").split(" ").flatMap((word) => [element("span", {}, word), " "]); // a line for each, if they need it
@@ -66,7 +69,16 @@ export class Head {
       figure.hidden = found.length === 0;
       setText(names, listed(found, NAMED, (n) => t("more", { n })).join(", "));
     }
+    this.#showHours(board.hours, at);
     this.#showCeasefire(board, lanes);
+  }
+
+  // showHours shows that the range closes soon, or is closed.
+  #showHours(hours, at) {
+    const { state, when } = hours.at(at);
+    this.#closing.hidden = state === "open";
+    setText(this.#hours.word, state === "open" ? "" : this.#t(`hours.${state}`));
+    setText(this.#hours.time, state === "open" || when === null ? "" : hours.time(this.#t, state, when));
   }
 
   #showCeasefire(board, lanes) {

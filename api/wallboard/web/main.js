@@ -1,6 +1,7 @@
 // The wall board: every lane of a range, on a display that nobody touches. It never leaves its page unless it is sure that there is
 // another one: what a browser shows instead of a page that cannot be had, it shows until somebody comes.
 import { now, onTick } from "/screens/clock.js";
+import { Hours } from "/screens/hours.js";
 import { SILENCE, Stream } from "/screens/stream.js";
 import { loadTexts } from "/screens/texts.js";
 import { keepAwake } from "/screens/wakelock.js";
@@ -18,7 +19,7 @@ document.documentElement.lang = t.language;
 document.title = t("title");
 
 const version = document.querySelector("meta[name=version]").content;
-const board = { range: "", names: false, bays: [], holds: [], lanes: new Map() };
+const board = { range: "", names: false, bays: [], holds: [], lanes: new Map(), hours: new Hours() };
 const tiles = new Tiles(t, byId("tiles"));
 const head = new Head(t, byId("head"), byId("full"), byId("alarm"));
 
@@ -76,12 +77,14 @@ const stream = new Stream(`${location.pathname.replace(/\/$/, "")}/stream`, {
   message(name, data, sentAt) {
     heard = { at: now(), wall: new Date() };
     refused = false;
+    board.hours.receive(name, data, sentAt);
     if (data.lanes) {
       receive(name, data, sentAt);
     }
     show(now());
   },
   sentEarlier(ms) {
+    board.hours.shiftSentAt(ms);
     for (const lane of board.lanes.values()) {
       lane.sentAt -= ms;
     }
@@ -93,7 +96,7 @@ const stream = new Stream(`${location.pathname.replace(/\/$/, "")}/stream`, {
   // The key has changed. It may be a mistake that is put right, or a proxy's answer.
   refused() {
     refused = true;
-    Object.assign(board, { range: "", bays: [], holds: [], lanes: new Map() });
+    Object.assign(board, { range: "", bays: [], holds: [], lanes: new Map(), hours: new Hours() });
     layout = "";
     tiles.build(board);
     head.show(board, now());

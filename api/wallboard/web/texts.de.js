@@ -14,6 +14,9 @@ export default {
   "clear": "Zu räumen",
   "more": "+ {n}",
 
+  "hours.last_call": "Letzte Runde",
+  "hours.closed": "Geschlossen",
+
   "state.free": "Frei",
   "state.ended": "Bahn räumen",
   "state.closed": "Geschlossen",

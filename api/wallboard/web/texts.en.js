@@ -14,6 +14,9 @@ export default {
   "clear": "To be cleared",
   "more": "+ {n}",
 
+  "hours.last_call": "Last call",
+  "hours.closed": "Closed",
+
   "state.free": "Free",
   "state.ended": "Clear the lane",
   "state.closed": "Closed",

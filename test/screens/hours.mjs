@@ -1,0 +1,48 @@
+// A range that closes in half an hour: every screen says so, nothing is sold past that, and what staff sell anyway is on record.
+import assert from "node:assert/strict";
+import { Control } from "./control.mjs";
+import { Lane } from "./lane.mjs";
+import { look, requireAccessible } from "./look.mjs";
+import { device, eventually, open, scene, story, tell } from "./story.mjs";
+import { linked, pos, sessionOn } from "./pos.mjs";
+
+await story(async () => {
+  await linked();
+  const staff = await Control.signedIn("sam", { hasTouch: true });
+  const { page, panel } = staff;
+
+  tell("The control screen makes the last call");
+  await page.locator("#tally .hours").filter({ hasText: /^Last call: closes at \d?\d:\d\d/ }).waitFor();
+  await look(page, "the last call");
+
+  tell("A sale that would end after closing is refused, with what fits, and staff may sell it anyway");
+  await staff.openLane(1);
+  await panel.getByRole("button", { name: "Sell 60 minutes", exact: true }).tap();
+  await panel.locator(".trouble").filter({ hasText: /The range closes at .*: \d+ minutes fit\./ }).waitFor();
+  assert.equal(await sessionOn(1), undefined, "nothing was sold");
+  await look(page, "a sale after closing");
+  await panel.getByRole("button", { name: "Sell anyway" }).tap();
+  await eventually("lane 1 is sold", async () => (await sessionOn(1))?.duration === 60);
+
+  tell("So are minutes that are added");
+  await staff.openLane(1);
+  await panel.getByRole("button", { name: "15 minutes more", exact: true }).tap();
+  await panel.locator(".trouble").filter({ hasText: "nothing more fits" }).waitFor();
+  await panel.getByRole("button", { name: "Sell anyway" }).tap();
+  await eventually("15 minutes are added", async () => (await sessionOn(1))?.duration === 75);
+
+  tell("Their log says so");
+  await page.goto(`${scene.api}/control/${scene.range}#acts`);
+  await page.getByText("60 min, after closing", { exact: true }).waitFor();
+  await page.getByText("+15 min, after closing", { exact: true }).waitFor();
+
+  tell("The wall board and the lane screen make the last call too, in German");
+  const german = { locale: "de-DE" };
+  const wall = await open(await device({ ...german, viewport: { width: 1920, height: 1080 } }), `${scene.api}/board/${scene.range}?key=${scene.board}`);
+  await wall.locator(".closing").filter({ hasText: "Letzte Runde" }).waitFor();
+  await look(wall, "the last call on the wall", ["light"]);
+  const lane = await Lane.at(2, german);
+  await lane.page.locator("#hours").filter({ hasText: /^Letzte Runde: der Stand schließt um \d?\d:\d\d/ }).waitFor();
+  await look(lane.page, "the last call on a lane");
+  requireAccessible();
+});
