@@ -41,6 +41,7 @@ var experiments = []experiment{
 	salesOnSQLite, salesOnRedis,
 	getOne, getList,
 	ceasefireSmall, ceasefireLarge,
+	relaySmall,
 	redial,
 	deliveries, redelivering, retrying, eventStreams, openScreens,
 	memory,

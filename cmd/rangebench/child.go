@@ -18,7 +18,11 @@ type child struct {
 	in      io.WriteCloser
 	turns   chan turn
 	counted chan count
+	apart   chan spread
 }
+
+// spread is how far apart lanes were ordered to run, and began by themselves.
+type spread struct{ ordered, begun time.Duration }
 
 type turn struct {
 	closed bool
@@ -30,7 +34,7 @@ type count struct{ bytes, messages, reached int64 }
 
 // newChild starts a child. It is ready when it has printed its first line.
 func newChild(args ...string) (c *child, first string, err error) {
-	c = &child{turns: make(chan turn, 100), counted: make(chan count, 1)}
+	c = &child{turns: make(chan turn, 100), counted: make(chan count, 1), apart: make(chan spread, 1)}
 	var out io.ReadCloser
 	if c.process, c.in, out, err = start(args...); err != nil {
 		return nil, "", err
@@ -46,12 +50,20 @@ func newChild(args ...string) (c *child, first string, err error) {
 func (c *child) listen(lines *bufio.Scanner) {
 	defer close(c.turns)
 	defer close(c.counted)
+	defer close(c.apart)
 	for lines.Scan() {
 		word, rest, _ := strings.Cut(lines.Text(), " ")
 		if word == "counted" {
 			var sum count
 			if _, err := fmt.Sscan(rest, &sum.bytes, &sum.messages, &sum.reached); err == nil {
 				c.counted <- sum
+			}
+			continue
+		}
+		if word == "apart" {
+			var far spread
+			if _, err := fmt.Sscan(rest, (*int64)(&far.ordered), (*int64)(&far.begun)); err == nil {
+				c.apart <- far
 			}
 			continue
 		}
@@ -78,6 +90,19 @@ func (c *child) wait(ctx context.Context, closed bool) (time.Time, error) {
 		case <-ctx.Done():
 			return time.Time{}, fmt.Errorf("not everything was reached: %w", ctx.Err())
 		}
+	}
+}
+
+// spread returns how far apart all lanes were ordered to run, and began, once they run.
+func (c *child) spread(ctx context.Context) (spread, error) {
+	select {
+	case far, going := <-c.apart:
+		if !going {
+			return spread{}, errEnded
+		}
+		return far, nil
+	case <-ctx.Done():
+		return spread{}, fmt.Errorf("not every lane runs: %w", ctx.Err())
 	}
 }
 

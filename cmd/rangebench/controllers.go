@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,16 +15,19 @@ import (
 )
 
 // controllers are the controllers of many lanes, in a process of their own. They send hellos, confirm every
-// state, and print when the last lane was closed and when the last was opened.
+// state, and print when the last lane was closed and when the last was opened, and how far apart all were ordered to
+// run, and began by themselves.
 type controllers struct {
 	Lanes int `default:"1000" help:"How many lanes."`
 }
 
 // closedLanes counts the closed lanes, and prints when all are closed and when none is.
 type closedLanes struct {
-	lanes int
-	mu    sync.Mutex
-	held  int
+	lanes   int
+	mu      sync.Mutex
+	held    int
+	ordered []time.Time // to run
+	begun   []time.Time // when those begin that begin by themselves
 }
 
 // Run serves until its input ends.
@@ -46,7 +50,7 @@ func (t *closedLanes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer func() { _ = frames.CloseNow() }()
-	held := false
+	held, running := false, false
 	for {
 		_, text, err := frames.Read(r.Context())
 		if err != nil {
@@ -57,6 +61,10 @@ func (t *closedLanes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			Lane     string `json:"lane_id"`
 			Revision uint64 `json:"revision"`
 			Hold     bool   `json:"hold"`
+			Session  *struct {
+				Phase   string `json:"phase"`
+				StartAt *int64 `json:"start_at_ms"`
+			} `json:"session"`
 		}
 		if json.Unmarshal(text, &m) != nil {
 			return
@@ -70,6 +78,14 @@ func (t *closedLanes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			if m.Hold != held {
 				held = m.Hold
 				t.setHeld(held)
+			}
+			if m.Session != nil && m.Session.StartAt != nil {
+				t.beginsIn(time.Duration(*m.Session.StartAt) * time.Millisecond)
+			}
+			if runs := m.Session != nil && m.Session.Phase == "running"; runs != running {
+				if running = runs; running {
+					t.run()
+				}
 			}
 		default:
 			continue
@@ -94,6 +110,30 @@ func (t *closedLanes) setHeld(held bool) {
 	case 0:
 		fmt.Println("opened", time.Now().UnixNano())
 	}
+}
+
+func (t *closedLanes) beginsIn(ahead time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.begun = append(t.begun, time.Now().Add(ahead))
+}
+
+// run prints how far apart the lanes were ordered to run, and began, once all run.
+func (t *closedLanes) run() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ordered = append(t.ordered, time.Now()); len(t.ordered) == t.lanes {
+		fmt.Println("apart", int64(apart(t.ordered)), int64(apart(t.begun)))
+		t.ordered, t.begun = nil, nil
+	}
+}
+
+// apart returns the time from the first to the last; 0 without any.
+func apart(all []time.Time) time.Duration {
+	if len(all) == 0 {
+		return 0
+	}
+	return slices.MaxFunc(all, time.Time.Compare).Sub(slices.MinFunc(all, time.Time.Compare))
 }
 
 // controllerProcess is the process with the controllers.
