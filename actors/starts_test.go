@@ -196,6 +196,9 @@ func TestAStartThatCannotBe(t *testing.T) {
 		other := f.createWaiting(1, 30)
 		_, err = f.tryScheduleStart(time.Hour, other, waiting)
 		require.ErrorIs(t, err, lanes.ErrStartScheduled)
+		refused := f.commands.Newest(f.laneID(0))[0]
+		require.Equal(t, []string{lanes.DidSchedule, "start_scheduled"}, []string{refused.Command, refused.Result})
+		require.Less(t, refused.Took, time.Second, "from its arrival on")
 		require.Equal(t, []lanes.StartState{lanes.StartWaiting}, f.startStates(start.ID))
 		f.advance(time.Hour)
 		f.requireOpen()

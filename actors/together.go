@@ -82,7 +82,9 @@ func (r *Range) together(
 	for {
 		t := &together{r: r, ops: ops, lent: map[uuid.UUID]*ticket{}, claim: claim, ended: make(chan commit.Outcome, 1)}
 		for _, op := range ops {
-			t.requests = append(t.requests, &request{ctx: ctx, command: op.Command, by: from.by, who: from.who})
+			q := &request{ctx: ctx, command: op.Command, by: from.by, who: from.who}
+			q.arrive(r.clock.Now())
+			t.requests = append(t.requests, q)
 		}
 		err := t.lend(ctx)
 		if err == nil {
@@ -107,9 +109,6 @@ func (t *together) lend(ctx context.Context) error {
 	var ids []uuid.UUID
 	for _, op := range t.ops {
 		ids = append(ids, op.Lane)
-		if op.To != uuid.Nil {
-			ids = append(ids, op.To)
-		}
 	}
 	slices.SortFunc(ids, func(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) })
 	for _, id := range slices.Compact(ids) {
@@ -146,7 +145,7 @@ func (t *together) decide() error {
 		return refusals(refused)
 	}
 	for i, q := range t.requests {
-		q.at, q.arrived, q.decided = now, now, now.Mono
+		q.at, q.decided = now, now.Mono
 		q.session = cmp.Or(sessionOn(on[t.ops[i].Lane]), sessionOn(changes[i].Lane))
 	}
 	t.changes = changes
@@ -173,9 +172,6 @@ func (t *together) save(ctx context.Context) error {
 			w.Acts = append(w.Acts, q.acts(before, change, settings)...)
 		}
 		became[op.Lane] = change.Lane
-		if change.Other != nil {
-			became[op.To] = *change.Other
-		}
 	}
 	for _, lane := range became {
 		w.Lanes = append(w.Lanes, lane)
@@ -290,10 +286,5 @@ func (l *laneActor) broughtBack(m *broughtBack) {
 		q, change := m.of.requests[i], m.of.changes[i]
 		l.r.observeTurn(change)
 		logLine(l.r, l.lane, q, nil, true).Int("events", len(change.Events)).Msg("command")
-		if change.Other != nil { // what closes goes after the session
-			for _, closing := range l.queue.takeFollowing(change.Other.Session.ID) {
-				l.r.addresses.sendTo(op.To, closing)
-			}
-		}
 	}
 }

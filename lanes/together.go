@@ -9,9 +9,7 @@ import (
 // Operation is a command to a lane, one of several that are decided together.
 type Operation struct {
 	Lane    uuid.UUID
-	Command Command // of a Move, To is set when it is decided
-	To      uuid.UUID
-	By      By
+	Command Command // not a Move: that takes another lane
 }
 
 // DecideTogether decides the operations in their order, each on what those before it have made of its lane. on has
@@ -27,7 +25,7 @@ func DecideTogether(
 	}
 	changes, refusals = make([]Change, len(operations)), make([]error, len(operations))
 	for i, op := range operations {
-		change, err := op.decide(now, became)
+		change, err := became[op.Lane].Decide(now, op.Command)
 		if errors.Is(err, ErrDue) {
 			return nil, nil, err
 		}
@@ -36,22 +34,6 @@ func DecideTogether(
 		}
 		changes[i] = change
 		became[op.Lane] = change.Lane
-		if change.Other != nil {
-			became[op.To] = *change.Other
-		}
 	}
 	return changes, refusals, nil
-}
-
-func (op Operation) decide(now Instant, on map[uuid.UUID]Lane) (Change, error) {
-	command := op.Command
-	if move, moves := command.(Move); moves {
-		to, err := on[op.To].Reserve(now, op.By)
-		if err != nil {
-			return Change{}, err
-		}
-		move.To = to
-		command = move
-	}
-	return on[op.Lane].Decide(now, command)
 }
