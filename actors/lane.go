@@ -158,10 +158,10 @@ func (l *laneActor) Receive(ctx actor.Context, message any) {
 		l.movedIn(m)
 	case *unreserve:
 		l.unreserve(m)
-	case *lentOn:
-		l.lentOn(m)
-	case *broughtBack:
-		l.broughtBack(m)
+	case *returnDelayed:
+		l.returnDelayed(m)
+	case *returned:
+		l.returned(m)
 	case *vacate:
 		l.vacate(m)
 	case *replaced:

@@ -43,17 +43,17 @@ type together struct {
 
 // The messages to a lane that is lent.
 type (
-	broughtBack struct { // what was saved
+	returned struct { // what was saved
 		supervised.Taken
 		ticket *ticket
 		lane   lanes.Lane
 		of     *together
 	}
-	lentOn struct{ ticket *ticket } // the store is down: nobody knows when the lane comes back
+	returnDelayed struct{ ticket *ticket } // the store is down: nobody knows when the lane comes back
 )
 
 // Refuse implements supervised.Awaited: a lane that has stopped was saved all the same.
-func (*broughtBack) Refuse(error) {}
+func (*returned) Refuse(error) {}
 
 // refusals are why operations that are decided together were refused, in their order; nil for one that was not.
 type refusals []error
@@ -176,11 +176,8 @@ func (t *together) save(ctx context.Context) error {
 	for _, lane := range became {
 		w.Lanes = append(w.Lanes, lane)
 	}
-	if t.claim != nil {
-		t.kept = t.claim.Answer(nil, t.requests[0].at)
-		w.Kept = t.kept
-	}
-	t.write = w
+	t.kept = t.claim.Answer(nil, t.requests[0].at)
+	w.Kept, t.write = t.kept, w
 	t.r.committer.Save(w)
 	select {
 	case outcome := <-t.ended:
@@ -211,7 +208,7 @@ func (t *together) outcome(outcome commit.Outcome) {
 	switch outcome {
 	case commit.Unresolved:
 		for _, ticket := range t.lent {
-			t.r.tree.Send(ticket.pid, &lentOn{ticket})
+			t.r.tree.Send(ticket.pid, &returnDelayed{ticket})
 		}
 		return
 	case commit.Saved:
@@ -219,7 +216,7 @@ func (t *together) outcome(outcome commit.Outcome) {
 		t.r.delivery.Announce(t.write.Events)
 		for _, lane := range t.write.Lanes {
 			ticket := t.lent[lane.ID]
-			t.r.tree.Send(ticket.pid, &broughtBack{ticket: ticket, lane: lane, of: t})
+			t.r.tree.Send(ticket.pid, &returned{ticket: ticket, lane: lane, of: t})
 		}
 		t.claim.Settle(t.kept)
 	case commit.Rejected, commit.Fenced, commit.Lost:
@@ -263,15 +260,15 @@ func (l *laneActor) lend(q *request) {
 	q.lent <- t
 }
 
-// lentOn is stallStore for a lane that is lent.
-func (l *laneActor) lentOn(m *lentOn) {
+// returnDelayed is stallStore for a lane that is lent.
+func (l *laneActor) returnDelayed(m *returnDelayed) {
 	if l.ticket == m.ticket {
 		l.stallStore()
 	}
 }
 
-// broughtBack puts in force what was saved.
-func (l *laneActor) broughtBack(m *broughtBack) {
+// returned puts in force what was saved.
+func (l *laneActor) returned(m *returned) {
 	if l.ticket != m.ticket {
 		return // the lane panicked meanwhile and was loaded with it
 	}

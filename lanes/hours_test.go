@@ -240,15 +240,15 @@ func TestHoursAreThoseOfTheClocks(t *testing.T) {
 		m := clocksOf(hours, now)
 		state := hours.At(now)
 		require.Equal(t, m.at(now), state.Open)
-		changes, known := state.Opens, 7*24*time.Hour
+		changes, same := state.Opens, 7*24*time.Hour // as it is now for at least so long
 		if state.Open {
 			changes = state.Closes
 		}
 		if !changes.IsZero() {
-			known = min(known, changes.Sub(now))
+			same = min(same, changes.Sub(now))
 		}
 		open := 0
-		for passed := time.Duration(0); passed < known; passed += time.Minute {
+		for passed := time.Duration(0); passed < same; passed += time.Minute {
 			require.Equal(t, state.Open, m.at(now.Add(passed)), "%s later", passed)
 		}
 		if !changes.IsZero() && changes.Sub(now) < 11*24*time.Hour {
