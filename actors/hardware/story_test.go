@@ -106,12 +106,18 @@ func duration(t *testing.T, d *datadriven.TestData, key string) time.Duration {
 	return length
 }
 
-// state is what a step wants: free, or a session in that phase with 30 minutes left, held or not. The same session
-// is the same value: states are compared by identity.
+// state is what a step wants: free, or a session in that phase with 30 minutes left, held or not, or one that waits for
+// its start. The same session is the same value: states are compared by identity.
 func (s *story) state(d *datadriven.TestData) link.State {
 	for _, phase := range []lanes.Phase{lanes.Running, lanes.Paused, lanes.Waiting} {
 		if !d.HasArg(string(phase)) {
 			continue
+		}
+		if d.HasArg("with-a-start") {
+			at := s.now.Add(time.Minute)
+			return link.State{Hold: d.HasArg("held"), Session: &lanes.Session{
+				Sold: 30 * time.Minute, Left: 30 * time.Minute, Phase: phase, Since: s.now, Start: &lanes.Start{At: at},
+			}}
 		}
 		if s.sessions[phase] == nil {
 			s.sessions[phase] = &lanes.Session{Sold: 30 * time.Minute, Left: 30 * time.Minute, Phase: phase, Since: s.now}
