@@ -33,11 +33,11 @@ func TestTheFirstTenMinutes(t *testing.T) {
 		`"event":"carrierHit"`,               // sent
 		`"rentals":[{`,                       // offered
 		`"items":[{"id":"time",`,             // bought
-		`"duration":75`,                      // and added
 		`"payload":{"event":"sessionPaused"`, // and on record
 	} {
 		require.Contains(t, string(out), text)
 	}
+	require.Regexp(t, `"duration":(75|90|105),`, string(out), "and added: the simulated shooter may have bought more")
 }
 
 // The page of the playground's demo integrator has the event log beside what has arrived, and has an event sent again.
