@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/google/uuid"
 	"rangegate/actors/board"
@@ -58,6 +59,10 @@ func (g *Gateway) recover(ctx context.Context, s Settings, epoch uint64) (*Range
 		Of: store.RangeEpoch{Range: r.id, Epoch: epoch}, Store: g.store, Committer: r.committer, Log: r.log,
 		Fenced: r.committer.Fenced,
 	})
+	if err := g.recall(ctx, r, store.RangeEpoch{Range: r.id, Epoch: epoch}, loaded); err != nil {
+		r.endLife(err)
+		return nil, nil, fmt.Errorf("loading its newest records: %w", err)
+	}
 	r.delivery = delivery.Open(delivery.Deps{
 		Life: r.life, Clock: r.clock, Log: r.log, Metrics: r.metrics, Committer: r.committer, Read: r.Entries,
 		Send: r.tree.Send, Stop: r.tree.Stop,
@@ -81,6 +86,58 @@ func (g *Gateway) recover(ctx context.Context, s Settings, epoch uint64) (*Range
 		return nil, nil, err
 	}
 	return r, changed, nil
+}
+
+// recall gives the committer what the owner before has saved of late. A store that fails over may have acknowledged
+// it and still lose it, when nobody but this range remembers it. A log that cannot be read does not keep the range from
+// starting: its records are the store's alone, as older ones are. Errors: store.ErrFenced, the context's.
+func (g *Gateway) recall(ctx context.Context, r *Range, of store.RangeEpoch, loaded store.Recovered) error {
+	isRecent := func(at time.Time) bool { return g.clock.Now().Wall.Sub(at) <= 2*store.RefillTerm }
+	events, err := newest(loaded.LastEvent, func(after uint64, limit int) ([]lanes.Logged, error) {
+		return g.store.Events(ctx, of, after, limit)
+	}, func(e lanes.Logged) (uint64, bool) {
+		return e.Cursor, isRecent(e.Event.At) || e.Attempt != nil && isRecent(e.Attempt.At)
+	})
+	ended, errEnded := newest(loaded.LastEnded, func(after uint64, limit int) ([]lanes.Ended, error) {
+		return g.store.History(ctx, of, after, limit)
+	}, func(e lanes.Ended) (uint64, bool) { return e.Cursor, isRecent(e.At) })
+	acts, errActs := newest(loaded.LastAct, func(after uint64, limit int) ([]lanes.Act, error) {
+		return g.store.Acts(ctx, of, after, limit)
+	}, func(a lanes.Act) (uint64, bool) { return a.Cursor, isRecent(a.At) })
+	r.committer.Recall(events, ended, acts)
+
+	err = errors.Join(err, errEnded, errActs)
+	switch {
+	case errors.Is(err, store.ErrFenced) || ctx.Err() != nil:
+		return err
+	case err != nil:
+		r.log.Error().Err(err).Msg("the newest records of the logs cannot be read: should the store lose them, so does the range")
+	}
+	return nil
+}
+
+// newest returns those of the last store.RefillSize records of a log that are recent, none if the last one is not.
+func newest[T any](
+	last uint64, read func(after uint64, limit int) ([]T, error), about func(T) (cursor uint64, recent bool),
+) (found []T, err error) {
+	const page = 1000
+	after, limit := last-min(last, 1), 1 // of a range that has stood idle, one record is read
+	for after < last {
+		records, err := read(after, limit)
+		if err != nil || len(records) == 0 {
+			return found, err
+		}
+		for _, record := range records {
+			cursor, recent := about(record)
+			if after = cursor; recent {
+				found = append(found, record)
+			}
+		}
+		if limit == 1 && len(found) > 0 {
+			found, after, limit = nil, last-min(last, store.RefillSize), page
+		}
+	}
+	return found, nil
 }
 
 // restoreLanes gives the committer and the board the lanes as they were saved. Those whose readings belong to

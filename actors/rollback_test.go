@@ -82,6 +82,33 @@ func TestTheEndsOfTheLogsAreRefilled(t *testing.T) {
 	}, withWebhook(webhook))
 }
 
+// What the owner before has saved of late is written again by the next one, with its outcomes: the store lost it after
+// it was loaded.
+func TestWhatTheOwnerBeforeHasSavedIsRefilled(t *testing.T) {
+	webhook := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.create(0, 30)
+		f.stop(session)
+		log, err := f.Events(t.Context(), 0, 100)
+		require.NoError(t, err)
+		history, err := f.History(t.Context(), 0, 100)
+		require.NoError(t, err)
+		attempts := len(webhook.kinds())
+
+		f.restart()
+		f.wipeStore()
+		f.noticeLoss()
+		after, err := f.Events(t.Context(), 0, 100)
+		require.NoError(t, err)
+		require.Equal(t, log, after)
+		again, err := f.History(t.Context(), 0, 100)
+		require.NoError(t, err)
+		require.Equal(t, history, again)
+		f.restart()
+		require.Len(t, webhook.kinds(), attempts, "nothing is sent twice")
+	}, withWebhook(webhook))
+}
+
 // Nothing was logged since the gateway started: the cursors continue all the same.
 func TestCursorsContinueAfterTheLossOfTheStore(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
@@ -89,6 +116,7 @@ func TestCursorsContinueAfterTheLossOfTheStore(t *testing.T) {
 		f.stop(session)
 		log, err := f.Events(t.Context(), 0, 100)
 		require.NoError(t, err)
+		f.advance(3 * time.Minute)
 		f.restart()
 		f.wipeStore()
 		f.noticeLoss()

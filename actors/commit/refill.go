@@ -86,6 +86,23 @@ func (c *Committer) refill(batch store.Batch) store.Batch {
 	return batch
 }
 
+// Recall adds the newest records, which another owner of the range has saved, to those that a refill writes again. Each
+// is in the order of its cursors. It is called before the first Save.
+func (c *Committer) Recall(events []lanes.Logged, ended []lanes.Ended, acts []lanes.Act) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.Clock.Now().Mono
+	for _, event := range events {
+		c.events.put(event.Cursor, event, now)
+	}
+	for _, e := range ended {
+		c.ended.put(e.Cursor, e, now)
+	}
+	for _, act := range acts {
+		c.acts.put(act.Cursor, act, now)
+	}
+}
+
 // recent holds the newest records of a log by cursor, which refill writes again.
 type recent[T any] struct {
 	order   []recordTime
