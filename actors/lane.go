@@ -162,6 +162,12 @@ func (l *laneActor) Receive(ctx actor.Context, message any) {
 		l.returnDelayed(m)
 	case *returned:
 		l.returned(m)
+	case *movedAway:
+		l.movedAway(m)
+	case *closingAhead:
+		l.closeFor(m)
+	case *closingOver:
+		l.queue.endAhead(m.of)
 	case *vacate:
 		l.vacate(m)
 	case *replaced:
@@ -260,7 +266,7 @@ func (l *laneActor) enqueue(q *request) {
 		l.refuse(q, lanes.ErrLaneNotUsable)
 	case l.storeStalled:
 		l.refuse(q, lanes.ErrStoreUnavailable)
-	case creates && l.ticket != nil && !l.ticket.lent:
+	case (creates || q.lends != nil) && l.ticket != nil && !l.ticket.lent: // who waits for it may have the lane that it waits for
 		l.refuse(q, lanes.ErrLaneOccupied)
 	case len(l.queue.waiting) >= maxWaiting:
 		l.refuse(q, lanes.ErrOverloaded)
@@ -277,7 +283,7 @@ func (l *laneActor) processAll() {
 	for !l.busy() {
 		q := l.queue.next(l.lane, l.now)
 		if q == nil {
-			l.want(l.lane)
+			l.open()
 			if l.queue.takeUnheard() {
 				l.link.hangUp(errUnheard, l.now) // where the next dial is waited for, that brings them
 			}
@@ -496,7 +502,8 @@ func (l *laneActor) swap(lane lanes.Lane, other *lanes.Lane) {
 // open sends the lane in force to the hardware, unless a request waits that would close it again.
 func (l *laneActor) open() {
 	if len(l.queue.closing) == 0 && !l.lane.Due(l.now) {
-		l.want(l.lane)
+		lane, _ := l.queue.afterClosings(l.lane, l.now)
+		l.want(lane)
 	}
 }
 

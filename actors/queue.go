@@ -24,6 +24,8 @@ type queue struct {
 	reports []*request // of the hardware
 	waiting []*request // of clients and of staff
 
+	ahead []*closingAhead // what closes and is decided elsewhere, with other lanes: see together.go
+
 	reportsPaused     bool // reports wait for the store, or for a lookup
 	reportsOverflowed bool // some did not fit and were dropped
 	warningsPaused    bool // a warning waits for the store
@@ -73,6 +75,11 @@ func pop(waiting *[]*request) *request {
 	return first
 }
 
+// endAhead ends that those operations are waited for.
+func (w *queue) endAhead(of *together) {
+	w.ahead = slices.DeleteFunc(w.ahead, func(m *closingAhead) bool { return m.of == of })
+}
+
 // afterClosings returns the lane after all waiting requests that close, each decided in its turn, and after the
 // end of the session's time if that is over. A request that the rules refuse changes nothing. The release of a
 // hold is left out: it opens, so the hardware hears of it only once it is saved.
@@ -82,15 +89,21 @@ func (w *queue) afterClosings(lane lanes.Lane, now lanes.Instant) (closed lanes.
 			lane, changed = change.Lane, true
 		}
 	}
-	for _, q := range w.closing {
-		if !q.closes() {
-			continue
+	decideAll := func(waiting []*request) {
+		for _, q := range waiting {
+			if !q.closes() {
+				continue
+			}
+			if lane.Due(q.at) {
+				decide(q.at, lanes.Expire{})
+			}
+			decide(q.at, q.command)
 		}
-		if lane.Due(q.at) {
-			decide(q.at, lanes.Expire{})
-		}
-		decide(q.at, q.command)
 	}
+	for _, m := range w.ahead {
+		decideAll(m.closing)
+	}
+	decideAll(w.closing)
 	if lane.Due(now) {
 		decide(now, lanes.Expire{})
 	}

@@ -40,6 +40,7 @@ type Range struct {
 	*delivery.EventLog
 	*simulation.Simulator
 	*Starts
+	*Batches
 
 	id        uuid.UUID
 	clock     clock.Clock

@@ -79,7 +79,7 @@ func (g *Gateway) recover(ctx context.Context, s Settings, epoch uint64) (*Range
 		Life: r.life, Clock: r.clock, Log: r.log, Delivery: r.delivery, Go: r.background.Go,
 		Save: r.committer.Save, Find: r.Find, AddMinutes: r.addMinutes,
 	})
-	r.Starts = &Starts{r}
+	r.Starts, r.Batches = &Starts{r}, &Batches{r}
 	changed, err := r.restoreLanes(ctx, loaded, s.Retire)
 	if err != nil {
 		r.endLife(err)

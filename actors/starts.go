@@ -65,14 +65,14 @@ func (s *Starts) schedule(
 	err = s.decide(ctx, from, key.Of(&view), func() (ops []lanes.Operation, err error) {
 		view, ops, err = s.plan(ctx, start, sessions)
 		return ops, err
-	}, func(changes []lanes.Change) { s.show(&view, changes) })
+	}, func(decided []lanes.Decided) { s.show(&view, decided) })
 	return view, err
 }
 
 // decide has the operations carried out that plan returns, and plans again where a session has moved or begun before
 // they were decided.
 func (s *Starts) decide(
-	ctx context.Context, from requester, key *lanes.Key, plan func() ([]lanes.Operation, error), decided func([]lanes.Change),
+	ctx context.Context, from requester, key *lanes.Key, plan func() ([]lanes.Operation, error), decided func([]lanes.Decided),
 ) error {
 	return s.r.once.Do(ctx, key, func(claim *idempotency.Claim) error {
 		for {
@@ -81,9 +81,9 @@ func (s *Starts) decide(
 			if err == nil {
 				saving, err = s.r.together(ctx, from, ops, claim, decided)
 			}
-			var refused refusals
+			var refused lanes.Refusals
 			if errors.As(err, &refused) {
-				err = refused.first()
+				err = refused.First()
 			}
 			passing := refused != nil && (errors.Is(err, lanes.ErrSessionNotFound) || errors.Is(err, lanes.ErrNotWaiting))
 			if passing && ctx.Err() == nil {
@@ -122,11 +122,12 @@ func (s *Starts) plan(ctx context.Context, start lanes.Start, sessions []uuid.UU
 }
 
 // show brings the view up to what was decided.
-func (s *Starts) show(view *lanes.StartView, changes []lanes.Change) {
-	for _, change := range changes {
-		status, _ := s.r.board.LaneStatus(change.Lane.ID)
-		status.Lane = change.Lane
-		i := slices.IndexFunc(view.Sessions, func(shown lanes.StartedSession) bool { return shown.Session == change.Lane.Session.ID })
+func (s *Starts) show(view *lanes.StartView, decided []lanes.Decided) {
+	for _, d := range decided {
+		lane := d.Change.Lane
+		status, _ := s.r.board.LaneStatus(lane.ID)
+		status.Lane = lane
+		i := slices.IndexFunc(view.Sessions, func(shown lanes.StartedSession) bool { return shown.Session == lane.Session.ID })
 		view.Sessions[i] = status.Started()
 	}
 }
@@ -146,5 +147,5 @@ func (s *Starts) delete(ctx context.Context, from requester, start uuid.UUID, ke
 			return nil, lanes.ErrNotWaiting
 		}
 		return ops, nil
-	}, func([]lanes.Change) {})
+	}, func([]lanes.Decided) {})
 }

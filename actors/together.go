@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/google/uuid"
@@ -22,19 +23,26 @@ import (
 //	save    all changes go to the store in one write
 //	return  each lane puts what was saved in force, or goes on as it was
 //
-// While a lane is lent, what closes its fire line reaches its hardware at once and is decided when it is back. A change
-// that closes is sent to the hardware only with the return, unlike that of a single command: until it is saved, none
-// of the operations has happened.
+// While a lane is lent, what closes its fire line reaches its hardware at once and is decided when it is back. So do
+// the operations that close: at their arrival if each is done that can be, else once they are decided. Nothing that
+// opens does before it is saved. Where each is done that can be and the write fails, those that close are given to
+// their lanes one by one: they are never dropped, as a single command that closes is not.
 
 // together is several operations on their way through these steps.
 type together struct {
 	r        *Range
-	requests []*request // one for each operation, for its record and its log line
+	from     requester
+	ctx      context.Context // of the client
+	requests []*request      // one for each operation, for its record and its log line
 	ops      []lanes.Operation
+	plan     func() []lanes.Operation // makes them again where a session has left its lane meanwhile; nil: that refuses it
+	each     bool                     // each that can be is done, else all or none
 
 	lent    map[uuid.UUID]*ticket
-	void    atomic.Bool    // one of the lanes panicked meanwhile, and has forgotten that it was lent
-	changes []lanes.Change // one for each operation
+	void    atomic.Bool // one of the lanes panicked meanwhile, and has forgotten that it was lent
+	decided []lanes.Decided
+	became  map[uuid.UUID]lanes.Lane
+	ahead   map[uuid.UUID]*closingAhead // of lanes whose hardware has closed for the operations
 	write   *commit.Write
 	kept    *lanes.KeptAnswer
 	claim   *idempotency.Claim
@@ -45,81 +53,111 @@ type together struct {
 type (
 	returned struct { // what was saved
 		supervised.Taken
-		ticket *ticket
-		lane   lanes.Lane
-		of     *together
+		ticket  *ticket
+		lane    lanes.Lane
+		of      *together
+		closing []*request // that arrived for its session at the lane that this has left
+	}
+	movedAway struct { // what was saved, for the lane that the session has moved to
+		supervised.Taken
+		session uuid.UUID
+		to      *returned
 	}
 	returnDelayed struct{ ticket *ticket } // the store is down: nobody knows when the lane comes back
+
+	closingAhead struct { // they close the fire line, and are not saved
+		of      *together
+		closing []*request
+	}
+	closingOver struct{ of *together } // they are saved, or will not be
 )
 
 // Refuse implements supervised.Awaited: a lane that has stopped was saved all the same.
-func (*returned) Refuse(error) {}
-
-// refusals are why operations that are decided together were refused, in their order; nil for one that was not.
-type refusals []error
-
-func (r refusals) Error() string {
-	return "none of the operations was done: " + errors.Join(r...).Error()
-}
-
-// first returns the first refusal.
-func (r refusals) first() error {
-	for _, err := range r {
-		if err != nil {
-			return err
-		}
+func (m *returned) Refuse(reason error) {
+	for _, q := range m.closing {
+		q.Refuse(reason)
 	}
-	return nil
 }
+
+// Refuse implements supervised.Awaited: nothing waits at a lane that has stopped.
+func (m *movedAway) Refuse(error) { m.to.ticket.r.tree.Send(m.to.ticket.pid, m.to) }
 
 // together carries out the operations, all of them or none. Once they are decided, and before they are saved, it calls
-// decided with their changes: a claim is answered with what that makes of them. saving tells that they were given to
-// the store, whose outcome settles the claim; until then the caller does. Errors: refusals, ErrLaneNotFound,
-// ErrLaneNotUsable for a lane that is parked, and those that every method of Range may return.
+// decided: a claim is answered with what that makes of them. saving tells that they were given to the store, whose
+// outcome settles the claim; until then the caller does. Errors: lanes.Refusals, ErrLaneNotFound, ErrLaneNotUsable for
+// a lane that is parked, and those that every method of Range may return.
 func (r *Range) together(
-	ctx context.Context, from requester, ops []lanes.Operation, claim *idempotency.Claim, decided func([]lanes.Change),
+	ctx context.Context, from requester, ops []lanes.Operation, claim *idempotency.Claim, decided func([]lanes.Decided),
 ) (saving bool, err error) {
+	return r.newTogether(ctx, from, ops, claim).run(decided)
+}
+
+func (r *Range) newTogether(ctx context.Context, from requester, ops []lanes.Operation, claim *idempotency.Claim) *together {
+	t := &together{r: r, from: from, ctx: ctx, ops: slices.Clone(ops), claim: claim, ended: make(chan commit.Outcome, 1)}
+	now := r.clock.Now()
+	for _, op := range ops {
+		q := &request{ctx: ctx, command: op.Command, by: from.by, who: from.who}
+		q.arrive(now)
+		t.requests = append(t.requests, q)
+	}
+	return t
+}
+
+// errLeft means that a session was not on its lane any more.
+var errLeft = errors.New("a session has left its lane meanwhile")
+
+func (t *together) run(decided func([]lanes.Decided)) (saving bool, err error) {
 	for {
-		t := &together{r: r, ops: ops, lent: map[uuid.UUID]*ticket{}, claim: claim, ended: make(chan commit.Outcome, 1)}
-		for _, op := range ops {
-			q := &request{ctx: ctx, command: op.Command, by: from.by, who: from.who}
-			q.arrive(r.clock.Now())
-			t.requests = append(t.requests, q)
-		}
-		err := t.lend(ctx)
+		err := t.lend()
 		if err == nil {
 			err = t.decide()
 		}
 		switch {
 		case err == nil:
-			decided(t.changes)
-			return true, t.save(ctx)
-		case !errors.Is(err, lanes.ErrDue):
+			decided(t.decided)
+			return true, t.save()
+		case !errors.Is(err, lanes.ErrDue) && !errors.Is(err, errLeft):
 			return false, t.refused(err)
-		case ctx.Err() != nil:
+		case t.ctx.Err() != nil:
 			return false, t.refused(lanes.ErrTimeout)
 		}
 		t.takeBack() // a session expires as soon as its lane is back
+		if t.plan != nil {
+			t.ops = t.plan()
+		}
 	}
 }
 
 // lend has every lane lend itself, one after the other: two that want the same lanes wait for each other, and never
-// both.
-func (t *together) lend(ctx context.Context) error {
+// both. A lane that cannot be lent refuses all, or the operations that are about it.
+func (t *together) lend() error {
+	t.lent = map[uuid.UUID]*ticket{}
 	var ids []uuid.UUID
 	for _, op := range t.ops {
-		ids = append(ids, op.Lane)
+		if op.Refusal == nil {
+			ids = append(ids, op.Lane)
+			if op.To != uuid.Nil {
+				ids = append(ids, op.To)
+			}
+		}
 	}
 	slices.SortFunc(ids, func(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) })
 	for _, id := range slices.Compact(ids) {
-		q := &request{ctx: ctx, by: lanes.ByPOS, lends: t, reply: make(chan reply, 1), lent: make(chan *ticket, 1)}
+		q := &request{ctx: t.ctx, by: t.from.by, lends: t, reply: make(chan reply, 1), lent: make(chan *ticket, 1)}
 		t.r.addresses.sendTo(id, q)
 		select {
 		case ticket := <-q.lent:
 			t.lent[id] = ticket
 		case answer := <-q.reply:
-			return answer.err
-		case <-ctx.Done():
+			if !t.each {
+				return answer.err
+			}
+			for i, op := range t.ops {
+				if op.Refusal == nil && (op.Lane == id || op.To == id) {
+					t.ops[i].Refusal = answer.err
+				}
+			}
+		case <-t.ctx.Done():
 			return lanes.ErrTimeout
 		case <-t.r.life.Done():
 			return context.Cause(t.r.life)
@@ -137,43 +175,118 @@ func (t *together) decide() error {
 		on[id] = ticket.lane
 	}
 	now := t.r.clock.Now()
-	changes, refused, err := lanes.DecideTogether(now, on, t.ops)
-	switch {
-	case err != nil:
+	decided, became, err := lanes.DecideTogether(now, on, t.ops)
+	if err != nil {
 		return err
-	case slices.ContainsFunc(refused, func(err error) bool { return err != nil }):
-		return refusals(refused)
 	}
-	for i, q := range t.requests {
+	refused := make(lanes.Refusals, len(decided))
+	var done []lanes.Operation
+	for i, d := range decided {
+		refused[i] = d.Err
+		if d.Err == nil {
+			done = append(done, t.ops[i])
+		}
+		q := t.requests[i]
 		q.at, q.decided = now, now.Mono
-		q.session = cmp.Or(sessionOn(on[t.ops[i].Lane]), sessionOn(changes[i].Lane))
+		q.session = cmp.Or(t.ops[i].Session, sessionOn(d.Before), sessionOn(d.Change.Lane))
 	}
-	t.changes = changes
+	for i, op := range t.ops {
+		if t.plan != nil && op.Refusal == nil && errors.Is(refused[i], lanes.ErrSessionNotFound) {
+			return errLeft
+		}
+	}
+	if refused.First() != nil && !t.each {
+		return refused
+	}
+	t.decided, t.became = decided, became
+	t.closeAhead(done)
 	return nil
 }
 
-// save saves all changes in one write, and waits for its outcome.
-func (t *together) save(ctx context.Context) error {
-	w := &commit.Write{Awaited: true, Cancelled: &t.void, Trace: t.requests[0].traceID(), Done: t.outcome}
-	became, settings := map[uuid.UUID]lanes.Lane{}, t.r.settings()
-	for id, ticket := range t.lent {
-		became[id] = ticket.lane
+// closeAhead closes the hardware for those of the operations that close.
+func (t *together) closeAhead(ops []lanes.Operation) {
+	if t.ahead != nil {
+		return
 	}
-	for i, change := range t.changes {
-		op, q, before := t.ops[i], t.requests[i], became[t.ops[i].Lane]
-		change.AskedBy(q.by)
-		for _, event := range change.Events {
+	t.ahead = map[uuid.UUID]*closingAhead{}
+	for _, op := range ops {
+		q := &request{ctx: t.ctx, command: op.Command, by: t.from.by}
+		if op.Refusal != nil || !q.closes() {
+			continue
+		}
+		q.at = t.requests[0].at
+		if t.ahead[op.Lane] == nil {
+			t.ahead[op.Lane] = &closingAhead{of: t}
+		}
+		t.ahead[op.Lane].closing = append(t.ahead[op.Lane].closing, q)
+	}
+	for lane, m := range t.ahead {
+		t.r.addresses.sendTo(lane, m)
+	}
+}
+
+// endAhead lets the hardware be as its lanes are.
+func (t *together) endAhead() {
+	for lane := range t.ahead {
+		t.r.addresses.sendTo(lane, &closingOver{t})
+	}
+}
+
+// closeAlone gives those that close to their lanes one by one, where the write was not made and each was to be done
+// that can be. It waits for nothing.
+func (t *together) closeAlone() {
+	if !t.each || len(t.ahead) == 0 {
+		t.endAhead()
+		return
+	}
+	t.r.background.Go(func() {
+		var asked sync.WaitGroup
+		for _, m := range t.ahead {
+			asked.Go(func() {
+				for _, q := range m.closing {
+					// It is answered as any other of its kind, but to nobody; what becomes of it is in the log.
+					_, _ = t.r.on(context.WithoutCancel(t.ctx), t.from, closedBy(q.command), q.command, nil)
+				}
+			})
+		}
+		asked.Wait()
+		t.endAhead()
+	})
+}
+
+// closedBy returns the session that the command closes the fire line of.
+func closedBy(command lanes.Command) uuid.UUID {
+	switch command := command.(type) {
+	case lanes.Stop:
+		return command.Session
+	case lanes.Pause:
+		return command.Session
+	}
+	return uuid.Nil
+}
+
+// save saves all changes in one write, and waits for its outcome.
+func (t *together) save() error {
+	w := &commit.Write{Awaited: true, Cancelled: &t.void, Trace: t.requests[0].traceID(), Done: t.outcome}
+	settings := t.r.settings()
+	for i, d := range t.decided {
+		q := t.requests[i]
+		if d.Err != nil {
+			t.logRefusal(i, d.Err)
+			continue
+		}
+		d.Change.AskedBy(q.by)
+		for _, event := range d.Change.Events {
 			w.Events = t.r.delivery.Append(w.Events, event, q.traceID())
 		}
-		if change.Ended != nil {
-			w.Ended = append(w.Ended, *change.Ended)
+		if d.Change.Ended != nil {
+			w.Ended = append(w.Ended, *d.Change.Ended)
 		}
-		if change.Changes(before) {
-			w.Acts = append(w.Acts, q.acts(before, change, settings)...)
+		if d.Change.Changes(d.Before) {
+			w.Acts = append(w.Acts, q.acts(d.Before, d.Change, settings)...)
 		}
-		became[op.Lane] = change.Lane
 	}
-	for _, lane := range became {
+	for _, lane := range t.became {
 		w.Lanes = append(w.Lanes, lane)
 	}
 	t.kept = t.claim.Answer(nil, t.requests[0].at)
@@ -182,7 +295,7 @@ func (t *together) save(ctx context.Context) error {
 	select {
 	case outcome := <-t.ended:
 		return outcome.Err()
-	case <-ctx.Done():
+	case <-t.ctx.Done():
 		return lanes.ErrTimeout
 	case <-t.r.life.Done():
 		return t.lastOutcome()
@@ -215,15 +328,30 @@ func (t *together) outcome(outcome commit.Outcome) {
 		t.r.board.PublishSaved(t.write.Lanes...)
 		t.r.delivery.Announce(t.write.Events)
 		for _, lane := range t.write.Lanes {
-			ticket := t.lent[lane.ID]
-			t.r.tree.Send(ticket.pid, &returned{ticket: ticket, lane: lane, of: t})
+			t.giveBack(lane)
 		}
+		t.endAhead()
 		t.claim.Settle(t.kept)
 	case commit.Rejected, commit.Fenced, commit.Lost:
 		t.takeBack()
+		t.closeAlone()
 		t.claim.Settle(nil)
 	}
 	t.ended <- outcome
+}
+
+// giveBack sends a lane what was saved: by way of the lane that its session has left, whose waiting requests follow.
+func (t *together) giveBack(lane lanes.Lane) {
+	m := &returned{ticket: t.lent[lane.ID], lane: lane, of: t}
+	if session := sessionOn(lane); session != uuid.Nil {
+		for id, from := range t.lent {
+			if id != lane.ID && sessionOn(from.lane) == session {
+				t.r.tree.Send(from.pid, &movedAway{session: session, to: m})
+				return
+			}
+		}
+	}
+	t.r.tree.Send(m.ticket.pid, m)
 }
 
 // takeBack lets the lanes go on as they were.
@@ -236,17 +364,24 @@ func (t *together) takeBack() {
 // refused ends the operations, none of which has happened, and returns why: one log line for each that was refused.
 func (t *together) refused(err error) error {
 	t.takeBack()
-	var each refusals
+	t.closeAlone()
+	var each lanes.Refusals
 	if !errors.As(err, &each) {
 		return err
 	}
 	for i, why := range each {
 		if why != nil {
-			q := t.requests[i]
-			logLine(t.r, t.lent[t.ops[i].Lane].lane, q, why, false).Err(why).Msg("command")
+			t.logRefusal(i, why)
 		}
 	}
 	return err
+}
+
+// logRefusal writes the log line of an operation that its lane has refused.
+func (t *together) logRefusal(i int, why error) {
+	if op := t.ops[i]; op.Refusal == nil {
+		logLine(t.r, lanes.Lane{ID: op.Lane}, t.requests[i], why, false).Err(why).Msg("command")
+	}
 }
 
 // lend keeps the lane as it is until it comes back, at the end of the client's wait if nothing is decided by then.
@@ -267,8 +402,15 @@ func (l *laneActor) returnDelayed(m *returnDelayed) {
 	}
 }
 
+// movedAway hands the session on with what waits here to close its fire line, before anything opens there.
+func (l *laneActor) movedAway(m *movedAway) {
+	m.to.closing = l.queue.takeFollowing(m.session)
+	l.r.tree.Send(m.to.ticket.pid, m.to)
+}
+
 // returned puts in force what was saved.
 func (l *laneActor) returned(m *returned) {
+	l.queue.closing = append(m.closing, l.queue.closing...)
 	if l.ticket != m.ticket {
 		return // the lane panicked meanwhile and was loaded with it
 	}
@@ -276,12 +418,19 @@ func (l *laneActor) returned(m *returned) {
 	l.swap(m.lane, nil)
 	l.open()
 	l.r.purchases.Start(l.lane)
-	for i, op := range m.of.ops {
-		if op.Lane != l.id {
+	for i, d := range m.of.decided {
+		if d.Err != nil || d.Before.ID != l.id {
 			continue
 		}
-		q, change := m.of.requests[i], m.of.changes[i]
-		l.r.observeTurn(change)
-		logLine(l.r, l.lane, q, nil, true).Int("events", len(change.Events)).Msg("command")
+		l.r.observeTurn(d.Change)
+		logLine(l.r, l.lane, m.of.requests[i], nil, true).Int("events", len(d.Change.Events)).Msg("command")
+	}
+}
+
+// closeFor closes the fire line for operations that other lanes are decided with.
+func (l *laneActor) closeFor(m *closingAhead) {
+	l.queue.ahead = append(l.queue.ahead, m)
+	if l.busy() {
+		l.closeAhead()
 	}
 }

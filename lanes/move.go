@@ -29,9 +29,7 @@ func (cmd Move) decide(now Instant, c *Change) error {
 	c.addEvent(SessionModified, &s, to.ID, now)
 	s = c.underHold(s, to, now)
 	to.Session, to.Reserved, to.Uncleared = &s, false, nil
-	c.Lane.Session, c.Lane.Help = nil, nil
-	if s.Began != nil { // the turn of the other lane ends, and is nobody's: the session has that of the lane where it began
-		c.Lane.beginTurn(&s, now)
+	if s.Began != nil { // the turn of the other lane is nobody's: the session has that of the lane where it began
 		to.Turn = nil
 	}
 	for _, open := range c.Lane.Open { // what staff have to see to goes along
@@ -39,10 +37,19 @@ func (cmd Move) decide(now Instant, c *Change) error {
 			to.Open = append(slices.Clone(to.Open), open)
 		}
 	}
-	c.Lane.Open = slices.DeleteFunc(slices.Clone(c.Lane.Open), func(p *Purchase) bool { return p.Session == s.ID })
+	c.Lane = c.Lane.vacated(now)
 	c.Other = &to
 	c.Answer = to.View(now)
 	return nil
+}
+
+// vacated returns the lane as its session leaves it for another one.
+func (l Lane) vacated(now Instant) Lane {
+	s := l.Session
+	l.Session, l.Help = nil, nil
+	l.beginTurn(s, now)
+	l.Open = slices.DeleteFunc(slices.Clone(l.Open), func(p *Purchase) bool { return p.Session == s.ID })
+	return l
 }
 
 // Reserve keeps a free, accessible, usable lane for a session that is about to move to it: until the move is
