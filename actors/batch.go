@@ -22,8 +22,13 @@ func (b *Batches) Batch(
 	ctx context.Context, batch lanes.Batch, key *lanes.KeyOf[[]lanes.BatchResult],
 ) (results []lanes.BatchResult, err error) {
 	err = b.r.once.Do(ctx, key.Of(&results), func(claim *idempotency.Claim) error {
-		plan := func() []lanes.Operation { return b.plan(ctx, batch.Operations) }
-		t := b.r.newTogether(ctx, posRequester(ctx), plan(), claim)
+		plan := func() ([]lanes.Operation, error) { return b.plan(ctx, batch.Operations) }
+		ops, err := plan()
+		if err != nil {
+			claim.Settle(nil)
+			return err
+		}
+		t := b.r.newTogether(ctx, posRequester(ctx), ops, claim)
 		t.plan, t.each = plan, !batch.Atomic
 		if t.each {
 			t.closeAhead(t.ops)
@@ -37,8 +42,9 @@ func (b *Batches) Batch(
 	return results, err
 }
 
-// plan returns the operations with their lanes, and those that are refused because there is none.
-func (b *Batches) plan(ctx context.Context, batch []lanes.Operation) []lanes.Operation {
+// plan returns the operations with their lanes, and those that are refused because there is none. Errors: those that
+// every method of Range may return.
+func (b *Batches) plan(ctx context.Context, batch []lanes.Operation) ([]lanes.Operation, error) {
 	planned := make([]lanes.Operation, len(batch))
 	for i, op := range batch {
 		op.By = lanes.ByPOS
@@ -51,9 +57,12 @@ func (b *Batches) plan(ctx context.Context, batch []lanes.Operation) []lanes.Ope
 		case op.Session != uuid.Nil:
 			op.Lane, op.Refusal = b.laneOf(ctx, op.Session)
 		}
+		if isPassing(op.Refusal) {
+			return nil, op.Refusal
+		}
 		planned[i] = op
 	}
-	return planned
+	return planned, nil
 }
 
 // laneOf returns the lane that the session is on. Errors: those of Range.Session.

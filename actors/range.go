@@ -320,12 +320,16 @@ var passing = []error{
 	lanes.ErrInternal,
 }
 
+func isPassing(err error) bool {
+	return slices.ContainsFunc(passing, func(p error) bool { return errors.Is(err, p) })
+}
+
 // confirmed returns the error of a request. A refusal stands once the store has confirmed that nobody has
 // claimed the range since: a process that has lost it without knowing, as one that was suspended, would
 // refuse by what was. While the store does not answer, the refusal says what this process knows. One with an
 // idempotency key is answered ErrStoreUnavailable then: it may be a repeat of what another owner has done.
 func (r *Range) confirmed(ctx context.Context, key *lanes.Key, err error) error {
-	if err == nil || slices.ContainsFunc(passing, func(p error) bool { return errors.Is(err, p) }) {
+	if err == nil || isPassing(err) {
 		return err
 	}
 	confirmed := r.committer.Writable() && r.Confirmed(ctx)

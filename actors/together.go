@@ -35,8 +35,8 @@ type together struct {
 	ctx      context.Context // of the client
 	requests []*request      // one for each operation, for its record and its log line
 	ops      []lanes.Operation
-	plan     func() []lanes.Operation // makes them again where a session has left its lane meanwhile; nil: that refuses it
-	each     bool                     // each that can be is done, else all or none
+	plan     func() ([]lanes.Operation, error) // makes them again where a session has left its lane meanwhile; nil: that refuses it
+	each     bool                              // each that can be is done, else all or none
 
 	lent    map[uuid.UUID]*ticket
 	void    atomic.Bool // one of the lanes panicked meanwhile, and has forgotten that it was lent
@@ -122,8 +122,11 @@ func (t *together) run(decided func([]lanes.Decided)) (saving bool, err error) {
 			return false, t.refused(lanes.ErrTimeout)
 		}
 		t.takeBack() // a session expires as soon as its lane is back
-		if t.plan != nil {
-			t.ops = t.plan()
+		if t.plan == nil {
+			continue
+		}
+		if t.ops, err = t.plan(); err != nil {
+			return false, t.refused(err)
 		}
 	}
 }

@@ -30,6 +30,7 @@ var posErrors = extended(refusals(map[int][]*lanes.Error{
 	"unauthorized":    {Status: 401, Sentence: "token or range-id is missing, malformed or unknown, or they do not belong together"},
 	"forbidden":       {Status: 403, Sentence: "this token may only read"},
 	"not_found":       {Status: 404, Sentence: "no such path"},
+	"batch_refused":   {Status: 409, Sentence: "none of the operations was done: results says which are refused, and why"},
 	"cursor_gone": {Status: http.StatusGone, Sentence: "the cursor is of another log, or what is behind it is not kept any more; oldest is the cursor to go on from, " +
 		"and what you know by its id may come again"},
 	"request_timeout":        {Status: 408, Sentence: "the request did not arrive in time"},

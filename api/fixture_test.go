@@ -146,6 +146,12 @@ func (f *fakeRange) ScheduleStart(
 	}}, f.err
 }
 
+func (f *fakeRange) Batch(
+	_ context.Context, batch lanes.Batch, _ *lanes.KeyOf[[]lanes.BatchResult],
+) ([]lanes.BatchResult, error) {
+	return make([]lanes.BatchResult, len(batch.Operations)), f.err
+}
+
 func (f *fakeRange) Start(id uuid.UUID) (lanes.StartView, error) {
 	return lanes.StartView{ID: id, At: noon, Sessions: []lanes.StartedSession{
 		{Session: uuid.MustParse(theSession), Lane: uuid.MustParse(theLane), State: lanes.StartBegun, Began: new(noon)},

@@ -107,6 +107,7 @@ func New(s Settings) http.Handler {
 		RangeOf:      ofRequest(s.Range),
 		Readers:      v2.NewReaders(s.Limits.Waiting, s.Screens.Closing, traffic.readers, traffic.limited.WithLabelValues("waiting"), pages.reserve),
 		ConfiguredOf: func(ctx context.Context) v2.Configured { return s.Configured[request.RangeID(ctx)] },
+		Errors:       posErrors,
 		Limits:       v2.Limits{PerSecond: s.Limits.PerSecond, Burst: cmp.Or(s.Limits.Burst, s.Limits.PerSecond), Waiting: s.Limits.Waiting},
 	}
 	version1, version2 := v1.Endpoints(handlers), handlers.Endpoints()

@@ -181,6 +181,9 @@ func (r Refusals) Error() string {
 // Code is batch_refused.
 func (Refusals) Code() string { return "batch_refused" }
 
+// Each returns them.
+func (r Refusals) Each() []error { return r }
+
 // First returns the first refusal, nil for none.
 func (r Refusals) First() error {
 	for _, err := range r {

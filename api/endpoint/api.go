@@ -170,7 +170,7 @@ func (a *API) recoverPanics(next http.Handler) http.Handler {
 			default:
 				a.Defect(r, fmt.Errorf("panic: %v", cause), debug.Stack())
 				if recorder.Status() == 0 {
-					entry, body := a.problem(Refusal("internal"))
+					entry, body := a.Errors.problem(Refusal("internal"))
 					entry.respond(w, body)
 				}
 			}

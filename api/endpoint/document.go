@@ -137,13 +137,22 @@ func (e *Endpoint) parameters() openapi3.Parameters {
 	return all
 }
 
-// requestBody describes the body, with an example. A field that is not required may also be null.
+// requestBody describes the body, with an example.
 func (e *Endpoint) requestBody() *openapi3.RequestBodyRef {
 	if !e.reads(inBody) {
 		return nil
 	}
-	object, example := openapi3.NewObjectSchema(), map[string]any{}
-	for _, f := range e.fields {
+	object, example := objectOf(e.fields)
+	content := openapi3.NewContentWithJSONSchema(object)
+	content["application/json"].Example = example
+	return &openapi3.RequestBodyRef{Value: &openapi3.RequestBody{Required: !e.bodyOptional(), Content: content}}
+}
+
+// objectOf describes the object that has those of the fields that are in the body, with an example. One that is not
+// required may also be null.
+func objectOf(fields []field) (object *openapi3.Schema, example map[string]any) {
+	object, example = openapi3.NewObjectSchema(), map[string]any{}
+	for _, f := range fields {
 		if f.place != inBody {
 			continue
 		}
@@ -163,9 +172,7 @@ func (e *Endpoint) requestBody() *openapi3.RequestBodyRef {
 		}
 		object.WithPropertyRef(f.name, property)
 	}
-	content := openapi3.NewContentWithJSONSchema(object)
-	content["application/json"].Example = example
-	return &openapi3.RequestBodyRef{Value: &openapi3.RequestBody{Required: !e.bodyOptional(), Content: content}}
+	return object, example
 }
 
 // responses describes the endpoint's response and, by status, the responses of all its codes.

@@ -41,6 +41,7 @@ type Endpoint struct {
 	example               any          // of the response; nil: built from its type's tags
 	command               bool         // takes an Idempotency-Key
 	withoutTimeout        bool
+	maxBody               int      // bytes
 	contentType           string   // of the response; empty: JSON
 	fields                []field  // that the reader reads
 	codes                 []string // that it may respond with
@@ -244,10 +245,10 @@ func (in *Input) fingerprint() string {
 
 // declare returns an endpoint that cannot serve yet. It runs the reader without a request to record its fields.
 func declare[Out any](method, path string, status int, summary string, read func(*Input), codes []string) Endpoint {
-	recording := &Input{}
+	recording := &Input{maxBody: MaxBody}
 	read(recording)
 	e := Endpoint{
-		method: method, path: path, status: status, summary: summary,
+		method: method, path: path, status: status, summary: summary, maxBody: recording.maxBody,
 		response: documentedType[Out](),
 		fields:   recording.fields,
 		codes:    append([]string{"internal", "timeout"}, codes...),
@@ -272,7 +273,7 @@ func (e *Endpoint) bodyOptional() bool {
 
 // receive opens a request for the reader. With an Idempotency-Key it always loads the body, for the fingerprint.
 func (e *Endpoint) receive(w http.ResponseWriter, r *http.Request) (*Input, error) {
-	in := &Input{request: r}
+	in := &Input{request: r, maxBody: e.maxBody}
 	if e.reads(inQuery) {
 		query, err := url.ParseQuery(r.URL.RawQuery)
 		if err != nil {

@@ -68,6 +68,32 @@ func (CursorGone) Error() string {
 // Code is cursor_gone.
 func (CursorGone) Code() string { return "cursor_gone" }
 
+// partly is the error of several operations of which one refuses all: why each is refused, in their order, nil where it
+// is not.
+type partly interface{ Each() []error }
+
+// Part is what one of several operations came to.
+type Part struct {
+	Index  int    `json:"index" doc:"Of the operation, from 0" min:"0" example:"1"`
+	Status int    `json:"status" doc:"As its own request would have been answered" example:"409"`
+	Code   string `json:"code,omitempty" doc:"Why it was refused, as the code of its own request; only where it was" example:"lane_occupied"`
+	Error  string `json:"error,omitempty" doc:"The same for people" example:"the lane already has an active session"`
+	Bounds
+}
+
+// Bounds is how many minutes there could be where so many cannot.
+type Bounds struct {
+	Closes *string `json:"closes_at,omitempty" doc:"With after_closing only: when the range closes; without it, it is closed" format:"date-time"`
+	Opens  *string `json:"opens_at,omitempty" doc:"With after_closing only: when a range that is closed opens next, where that is known" format:"date-time"`
+	Most   *int    `json:"max_minutes,omitempty" doc:"With after_closing only: as many minutes could be sold, or added, now" min:"0" max:"480"`
+}
+
+// Part returns how the wire shows that the operation with that index was refused.
+func (e Errors) Part(index int, err error) Part {
+	entry, body := e.problem(err)
+	return Part{index, entry.Status, body.Code, body.Error, body.Bounds}
+}
+
 // bounded is a refusal of minutes, which says how many there could be, and until when.
 type bounded interface {
 	Bounds() (closes, opens time.Time, most int)
@@ -75,7 +101,7 @@ type bounded interface {
 
 // problem returns how the wire shows err. An error without a code of the table is a defect: `internal`,
 // without its text.
-func (a *API) problem(err error) (entry Error, body failure) {
+func (e Errors) problem(err error) (entry Error, body failure) {
 	var coded interface {
 		error
 		Code() string
@@ -87,9 +113,9 @@ func (a *API) problem(err error) (entry Error, body failure) {
 	default:
 		coded = refusal{code: "internal"}
 	}
-	entry, ok := a.Errors[coded.Code()]
+	entry, ok := e[coded.Code()]
 	if !ok || coded.Code() == "internal" {
-		coded, entry = refusal{code: "internal"}, a.Errors.lookUp("internal")
+		coded, entry = refusal{code: "internal"}, e.lookUp("internal")
 	}
 	body = failure{Error: coded.Error(), Code: coded.Code()}
 	switch coded := coded.(type) {
@@ -100,7 +126,14 @@ func (a *API) problem(err error) (entry Error, body failure) {
 	case CursorGone:
 		body.Error, body.Oldest = entry.Sentence, coded.Oldest.String()
 	case bounded:
-		body.setBounds(coded)
+		body.Bounds = boundsOf(coded)
+	case partly:
+		body.Error = entry.Sentence
+		for i, why := range coded.Each() {
+			if why != nil {
+				body.Results = append(body.Results, e.Part(i, why))
+			}
+		}
 	}
 	var waiting interface{ RetryAfter() time.Duration }
 	if errors.As(err, &waiting) && waiting.RetryAfter() > 0 {
@@ -117,7 +150,7 @@ type FailFunc func(http.ResponseWriter, *http.Request, error)
 
 // Fail responds with err. It reports a defect to the Defect hook, unless the client cancelled the request.
 func (a *API) Fail(w http.ResponseWriter, r *http.Request, err error) {
-	entry, body := a.problem(err)
+	entry, body := a.Errors.problem(err)
 	if body.Code == "internal" {
 		if errors.Is(err, context.Canceled) && errors.Is(r.Context().Err(), context.Canceled) {
 			w.WriteHeader(clientGone)
@@ -136,14 +169,13 @@ type failure struct {
 	Fields  Faults `json:"fields,omitempty" doc:"With invalid_request only: what is wrong, by field"`
 	Oldest  string `json:"oldest,omitempty" doc:"With cursor_gone only: the cursor to go on behind; what was before it is not kept" pattern:"^[0-9]+$"`
 
-	Closes *string `json:"closes_at,omitempty" doc:"With after_closing only: when the range closes; without it, it is closed" format:"date-time"`
-	Opens  *string `json:"opens_at,omitempty" doc:"With after_closing only: when a range that is closed opens next, where that is known" format:"date-time"`
-	Most   *int    `json:"max_minutes,omitempty" doc:"With after_closing only: as many minutes could be sold, or added, now" min:"0" max:"480"`
+	Results []Part `json:"results,omitempty" doc:"With batch_refused only: every operation that is refused, and why"`
+	Bounds
 }
 
-func (f *failure) setBounds(refused bounded) {
+func boundsOf(refused bounded) Bounds {
 	closes, opens, most := refused.Bounds()
-	f.Closes, f.Opens, f.Most = OptionalStamp(&closes), OptionalStamp(&opens), &most
+	return Bounds{OptionalStamp(&closes), OptionalStamp(&opens), &most}
 }
 
 // SetRetryAfter tells the client how long to wait, in whole seconds.

@@ -61,6 +61,11 @@ func (in *Input) Integers(name string, most, lowest, highest int, description st
 	return readField(in, field{place: inBody, name: name, description: description, example: example}, integers{most, integer{lowest, highest}}, nil)
 }
 
+// Signed reads a required integer of the body, from -limit to limit and not zero.
+func (in *Input) Signed(name string, limit int, description string, example int) int {
+	return readField(in, field{place: inBody, name: name, description: description, required: true, example: example}, signed{limit}, 0)
+}
+
 // Positive reads a required number of the body, above zero and up to highest, with or without decimals.
 func (in *Input) Positive(name string, highest float64, description string, example float64) float64 {
 	return readField(in, field{place: inBody, name: name, description: description, required: true, example: example}, positive{highest}, 0)

@@ -30,6 +30,7 @@ type Input struct {
 	body     map[string]json.RawMessage
 	broken   []place // that cannot be parsed: one fault for each of them, none for its fields
 	faults   Faults
+	maxBody  int // bytes
 }
 
 // place is the part of a request that a field is in, as OpenAPI names it (except for the body).
@@ -123,16 +124,19 @@ func (in *Input) unreadable(p place, sentence string) {
 	in.fault(string(p), sentence)
 }
 
-// MaxBody is the maximum size of a body in bytes (WIRE.md, Requests).
+// MaxBody is the maximum size of a body in bytes (WIRE.md, Requests), unless the reader says otherwise: see UpTo.
 const MaxBody = 64 << 10
+
+// UpTo lets the body have so many bytes instead of MaxBody.
+func (in *Input) UpTo(maxBody int) { in.maxBody = maxBody }
 
 // load reads the whole body. A body that is too large or too slow is an error; one that breaks off is
 // recorded as a fault.
 func (in *Input) load(w http.ResponseWriter) error {
-	raw, err := io.ReadAll(http.MaxBytesReader(w, in.request.Body, MaxBody))
+	raw, err := io.ReadAll(http.MaxBytesReader(w, in.request.Body, int64(in.maxBody)))
 	var tooLarge *http.MaxBytesError
 	switch {
-	case errors.As(err, &tooLarge) && tooLarge.Limit < MaxBody:
+	case errors.As(err, &tooLarge) && tooLarge.Limit != MaxBody:
 		return Refuse("too_large", fmt.Sprintf("the body is larger than %d bytes", tooLarge.Limit), 0)
 	case errors.As(err, &tooLarge):
 		return Refusal("too_large")

@@ -55,6 +55,8 @@ type RangeLimits struct {
 	Burst         *int `json:"requests_at_once" min:"1" doc:"Null: no limit" example:"2000"`
 	Waiting       *int `json:"requests_waiting" min:"1" doc:"That wait for events, of all POS systems of the range together; above it 503. Null: no limit" example:"100"`
 	Body          int  `json:"body_bytes" min:"1" example:"65536"`
+	Operations    int  `json:"batch_operations" min:"1" doc:"Of one batch" example:"200"`
+	BatchBody     int  `json:"batch_body_bytes" min:"1" example:"1048576"`
 	Minutes       int  `json:"session_minutes" min:"1" doc:"The longest session, with everything that is added" example:"480"`
 	Customer      int  `json:"customer_name_characters" min:"1" example:"200"`
 	ExternalID    int  `json:"external_id_characters" min:"1" example:"128"`
@@ -113,7 +115,7 @@ func (h Handlers) rangeView(ctx context.Context, _ endpoint.Empty) (RangeView, e
 
 func (l Limits) view() RangeLimits {
 	view := RangeLimits{
-		Body: endpoint.MaxBody, Minutes: lanes.MaxMinutes, Customer: MaxCustomer, ExternalID: lanes.MaxExternalID,
+		Body: endpoint.MaxBody, Operations: MaxOperations, BatchBody: MaxBatchBody, Minutes: lanes.MaxMinutes, Customer: MaxCustomer, ExternalID: lanes.MaxExternalID,
 		Metadata: lanes.MaxMetadata, MetadataBytes: lanes.MaxMetadataBytes, Page: maxPage, Wait: maxWait,
 		Waiting: limited(l.Waiting),
 	}

@@ -33,6 +33,8 @@ type Range interface {
 	Start(id uuid.UUID) (lanes.StartView, error)
 	// DeleteStart takes the start from the sessions that have not begun.
 	DeleteStart(ctx context.Context, start uuid.UUID, key *lanes.Key) error
+	// Batch carries out several operations, all or each that can be; lanes.Refusals are why none of an atomic one was.
+	Batch(ctx context.Context, batch lanes.Batch, key *lanes.KeyOf[[]lanes.BatchResult]) ([]lanes.BatchResult, error)
 	// Now reads the range's clock.
 	Now() lanes.Instant
 	// KeyReused reports whether another request has the idempotency key.
@@ -81,6 +83,7 @@ type Handlers struct {
 	// ConfiguredOf returns what the configuration says about the range of the request.
 	ConfiguredOf func(ctx context.Context) Configured
 	Limits       Limits
+	Errors       endpoint.Errors // the table of codes, for operations of a batch that are refused
 }
 
 // Endpoints returns every path of version 2 below its prefix.
@@ -102,7 +105,7 @@ func (h Handlers) Endpoints() []endpoint.Endpoint {
 				endpoint.NoInput, List(h, Range.Lanes, statusOf), "starting", "not_owner").
 				Describe("Who is on a lane, whether the fire line is locked, and why a lane is not usable."),
 		),
-		endpoint.Group("Sessions", "Sell lane time, change it, end it.",
+		endpoint.Group("Sessions", sellTime,
 			endpoint.Handle("GET", "/sessions", 200, "The active sessions, in the display order of their lanes",
 				ReadExternalID, Sessions(h, appendViews), "starting", "not_owner").
 				Describe("Sessions made at the control screen are among them. Without a webhook, poll this every 30 to 60 seconds."),
@@ -123,6 +126,7 @@ func (h Handlers) Endpoints() []endpoint.Endpoint {
 				readMove, h.move, endpoint.NoBody,
 				SessionCodes("lane_not_found", "lane_occupied", "lane_not_accessible", "lane_not_usable", "lane_not_clear")...),
 		),
+		endpoint.Group("Sessions", sellTime, h.batchEndpoint()),
 		h.startEndpoints(),
 		endpoint.Group("Records", "What has happened, page by page: read behind the cursor `next` of the page before.",
 			endpoint.HandleAwaited("GET", EventsPath, 200, "The event log behind a cursor, oldest first",
@@ -153,6 +157,9 @@ func (h Handlers) Endpoints() []endpoint.Endpoint {
 		),
 	)
 }
+
+// sellTime is the description of the group of requests about sessions.
+const sellTime = "Sell lane time, change it, end it."
 
 // aboutCursors is what the descriptions of all logs say.
 const aboutCursors = "A cursor of another log, as the store was replaced or has lost records, and one behind which records are not kept any more are refused " +

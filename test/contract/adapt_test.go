@@ -73,6 +73,9 @@ func (f *fixture) adapted(r *http.Request, session string) *http.Request {
 	if strings.HasSuffix(r.URL.Path, "/starts") && !meantToFail(r) { // the document cannot say that one of two fields is given
 		body = []byte(startOf(session))
 	}
+	if strings.HasSuffix(r.URL.Path, "/batch") && !meantToFail(r) { // nor which operations cannot be, one after the other
+		body = []byte(`{"operations":[{"op":"modify","session_id":"` + session + `","time":5}]}`)
+	}
 	request, err := http.NewRequest(r.Method, target, bytes.NewReader(body))
 	require.NoError(f.t, err)
 	request.Header = r.Header.Clone()

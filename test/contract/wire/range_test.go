@@ -22,7 +22,7 @@ func TestARangeSaysWhatItCan(t *testing.T) {
 	require.Equal(t, `{"range_id":"`+support.RangeID+`","name":"Range","currency":"EUR","version":`+version(t, answer.Body)+
 		`,"features":["purchasing","products","webhook","webhook_retry","clear_before_sale","warnings","simulation"],`+
 		`"presets":[{"minutes":30,"group_id":null},{"minutes":90,"group_id":"`+support.Group+`"}],`+
-		`"limits":{"requests_per_second":50,"requests_at_once":70,"requests_waiting":30,"body_bytes":65536,"session_minutes":480,`+
+		`"limits":{"requests_per_second":50,"requests_at_once":70,"requests_waiting":30,"body_bytes":65536,"batch_operations":200,"batch_body_bytes":1048576,"session_minutes":480,`+
 		`"customer_name_characters":200,"external_id_characters":128,"metadata_texts":20,"metadata_bytes":2048,"page_records":1000,"wait_seconds":60},`+
 		`"retention":{"events_seconds":172800,"history_seconds":864000,"customer_names_seconds":5400,"records":5000,"idempotency_keys_seconds":86400}}`,
 		masked(answer.Body))
