@@ -3,6 +3,7 @@ package actors
 import (
 	"cmp"
 	"context"
+	"errors"
 
 	"github.com/google/uuid"
 
@@ -16,8 +17,8 @@ type Batches struct{ r *Range }
 // Batch carries out the operations in their order, in one write, as lanes.DecideTogether says. An atomic one is done as
 // a whole or refused: lanes.Refusals; of another one each operation is done that can be, and the results say why the
 // others were not. Its stops and pauses close the fire line at once; where the batch cannot be saved, they are carried
-// out all the same, one by one. Errors: lanes.Refusals, those that every method of Range may return, and with a key
-// those of idempotency.Once.
+// out all the same, one by one: ErrNotSaved. Errors: lanes.Refusals, those that every method of Range may return, and
+// with a key those of idempotency.Once.
 func (b *Batches) Batch(
 	ctx context.Context, batch lanes.Batch, key *lanes.KeyOf[[]lanes.BatchResult],
 ) (results []lanes.BatchResult, err error) {
@@ -36,6 +37,9 @@ func (b *Batches) Batch(
 		saving, err := t.run(func(decided []lanes.Decided) { results = resultsOf(decided) })
 		if !saving {
 			claim.Settle(nil)
+		}
+		if errors.Is(err, lanes.ErrStoreUnavailable) && t.each && len(t.ahead) > 0 {
+			err = lanes.ErrNotSaved
 		}
 		return b.r.confirmed(ctx, key.Of(&results), err)
 	})

@@ -218,7 +218,7 @@ func TestTheStopsOfABatchCloseWhileTheStoreIsAway(t *testing.T) {
 				err := <-asked
 				f.advance(5 * time.Second)
 				if err != nil && !errors.Is(err, lanes.ErrTimeout) {
-					require.ErrorIs(t, err, lanes.ErrStoreUnavailable)
+					require.ErrorIs(t, err, lanes.ErrNotSaved)
 					require.Equal(t, -1, f.laneOfSession(first))
 					f.requireOpen()
 					require.Equal(t, lanes.Waiting, f.sessionView(third).Phase)

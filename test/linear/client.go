@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"rangegate/test/support"
@@ -113,6 +114,42 @@ func (asked Call) Request(laneID func(number int) string, group string) (path, b
 		return "/sessions/" + asked.Session + "/move?lane_id=" + laneID(asked.Lane), ""
 	}
 	return "/sessions/" + asked.Session + "/" + asked.Kind, ""
+}
+
+// Batch returns how a POST asks for it alone in an atomic batch, but its Idempotency-Key. Its answer is to be read by
+// Unbatched.
+func (asked Call) Batch(laneID func(number int) string, group string) (path, body string) {
+	fields := fmt.Sprintf(`"session_id":%q`, asked.Session)
+	switch asked.Kind {
+	case "create":
+		_, sale := asked.Request(laneID, group)
+		fields = strings.Trim(sale, "{}")
+	case "modify":
+		fields += fmt.Sprintf(`,"time":%d`, asked.Minutes)
+	case "move":
+		fields += fmt.Sprintf(`,"lane_id":%q`, laneID(asked.Lane))
+	}
+	return "/sessions/batch", fmt.Sprintf(`{"atomic":true,"operations":[{"op":%q,%s}]}`, asked.Kind, fields)
+}
+
+// Unbatched returns the answer to the operation that a batch has alone, as its own request would have been answered.
+func Unbatched(answer support.Answer) support.Answer {
+	var batch struct {
+		Results []struct {
+			Status  int             `json:"status"`
+			Code    string          `json:"code"`
+			Session json.RawMessage `json:"session"`
+		} `json:"results"`
+	}
+	if json.Unmarshal([]byte(answer.Body), &batch) != nil || len(batch.Results) != 1 {
+		return answer
+	}
+	result := batch.Results[0]
+	answer.Status, answer.Body = result.Status, string(result.Session)
+	if result.Code != "" {
+		answer.Body = fmt.Sprintf(`{"code":%q}`, result.Code)
+	}
+	return answer
 }
 
 // OwnerEpoch is the epoch of the owner that has answered, 0 if none has.

@@ -55,9 +55,14 @@ func (r *rangeOf) see(epoch uint64) {
 func (c *client) command(ctx context.Context, r *rangeOf, history int, asked linear.Call) {
 	c.keys++
 	key := fmt.Sprintf("key-%d-%d", c.number, c.keys)
-	path, body := asked.Request(func(n int) string { return r.lanes[n].String() }, r.group)
+	laneID := func(n int) string { return r.lanes[n].String() }
+	path, body := asked.Request(laneID, r.group)
+	if c.draw(4) == 0 {
+		path, body = asked.Batch(laneID, r.group)
+	}
 	send := func() (linear.Answer, error) {
 		got, err := c.ask(r, http.MethodPost, path, body, "Idempotency-Key", key)
+		got.Answer = linear.Unbatched(got.Answer)
 		c.trace("client %d: range %d: %+v: %d %s %v", c.number, r.number, asked, got.Status, got.Code(), err)
 		return got, err
 	}
@@ -132,9 +137,34 @@ func (c *client) work(ctx context.Context) {
 				from = wildFrom
 			}
 			c.command(ctx, r, history, linear.Call{Kind: "move", Session: session, Lane: from + c.draw(2)})
+		case history < 0 && dice < 97:
+			c.changePlaces(r, session, r.soldOn(history, wildFrom+c.draw(laneCount-wildFrom)))
 		default:
 			c.command(ctx, r, history, linear.Call{Kind: "stop", Session: session})
 		}
+	}
+}
+
+// changePlaces has two sessions change their lanes, if they are on the lanes where they were sold, and minutes go from
+// one to the other: as a whole or not at all. It asks once.
+func (c *client) changePlaces(r *rangeOf, first, second string) {
+	at := map[string]uuid.UUID{}
+	for lane := wildFrom; lane < laneCount; lane++ {
+		at[r.soldOn(-1, lane)] = r.lanes[lane]
+	}
+	if first == second || first == "" || second == "" {
+		return
+	}
+	body := fmt.Sprintf(`{"atomic":%t,"operations":[{"op":"move","session_id":%q,"lane_id":%q},{"op":"move","session_id":%q,"lane_id":%q},`+
+		`{"op":"modify","session_id":%q,"time":1},{"op":"modify","session_id":%q,"time":1}]}`,
+		c.draw(2) == 0, first, at[second], second, at[first], first, second)
+	got, err := c.ask(r, http.MethodPost, "/sessions/batch", body)
+	c.trace("client %d: range %d: %s and %s change places: %d %s %v", c.number, r.number, first, second, got.Status, got.Body, err)
+	var batch struct {
+		Results []struct{ Status int }
+	}
+	if err == nil && got.Status == http.StatusOK && json.Unmarshal([]byte(got.Body), &batch) == nil && len(batch.Results) != 4 {
+		c.fail("a batch of four has %d results", len(batch.Results))
 	}
 }
 
