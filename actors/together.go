@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"github.com/google/uuid"
@@ -236,25 +235,21 @@ func (t *together) endAhead() {
 }
 
 // closeAlone gives those that close to their lanes one by one, where the write was not made and each was to be done
-// that can be. It waits for nothing.
+// that can be. Nobody waits for them; what becomes of each is in the log.
 func (t *together) closeAlone() {
-	if !t.each || len(t.ahead) == 0 {
-		t.endAhead()
+	defer t.endAhead()
+	if !t.each {
 		return
 	}
-	t.r.background.Go(func() {
-		var asked sync.WaitGroup
-		for _, m := range t.ahead {
-			asked.Go(func() {
-				for _, q := range m.closing {
-					// It is answered as any other of its kind, but to nobody; what becomes of it is in the log.
-					_, _ = t.r.on(context.WithoutCancel(t.ctx), t.from, closedBy(q.command), q.command, nil)
-				}
-			})
+	for _, m := range t.ahead {
+		for _, q := range m.closing {
+			if lane, found := t.r.board.Find(closedBy(q.command)); found {
+				t.r.addresses.sendTo(lane.ID, &request{
+					ctx: context.WithoutCancel(t.ctx), command: q.command, by: t.from.by, who: t.from.who,
+				})
+			}
 		}
-		asked.Wait()
-		t.endAhead()
-	})
+	}
 }
 
 // closedBy returns the session that the command closes the fire line of.
@@ -335,9 +330,12 @@ func (t *together) outcome(outcome commit.Outcome) {
 		}
 		t.endAhead()
 		t.claim.Settle(t.kept)
-	case commit.Rejected, commit.Fenced, commit.Lost:
+	case commit.Rejected:
 		t.takeBack()
 		t.closeAlone()
+		t.claim.Settle(nil)
+	case commit.Fenced, commit.Lost: // the tree is about to be stopped
+		t.takeBack()
 		t.claim.Settle(nil)
 	}
 	t.ended <- outcome
