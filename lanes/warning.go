@@ -41,6 +41,27 @@ func (l Lane) WarnAt() []time.Duration {
 	return l.Warnings
 }
 
+// When screens mark a session that is not warned: it ends soon, and in a moment.
+const (
+	SoonLeft = 5 * time.Minute
+	LastLeft = time.Minute
+)
+
+// Marks returns the times left from which screens mark the session on the lane, as it ends soon and then in a moment:
+// its first warning and its last one. Warnings that it was sold too short for do not count. The lane has to have a
+// session.
+func (l Lane) Marks() (soon, last time.Duration) {
+	own := slices.DeleteFunc(slices.Clone(l.WarnAt()), func(at time.Duration) bool { return at >= l.Session.Sold })
+	if len(own) == 0 {
+		return SoonLeft, LastLeft
+	}
+	soon, last = slices.Max(own), slices.Min(own)
+	if soon == last {
+		last = min(last, LastLeft)
+	}
+	return soon, last
+}
+
 // warned is the time left down to which the session has been warned, or needs no warning: where so much was never left.
 func (s Session) warned() time.Duration {
 	if s.Told == 0 {

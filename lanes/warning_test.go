@@ -2,6 +2,7 @@ package lanes_test
 
 import (
 	"slices"
+	"testing"
 	"time"
 
 	"github.com/google/uuid"
@@ -95,4 +96,24 @@ func (w warningModel) check(t *rapid.T, lane lanes.Lane, now lanes.Instant) {
 		due = len(w.reached(s.ID, s.Remaining(now))) > 0
 	}
 	require.Equal(t, due, lane.WarningDue(now))
+}
+
+// Screens mark a session where it is warned first and last, and one that is not warned in its last five minutes.
+func TestWhenScreensMarkASession(t *testing.T) {
+	for _, c := range []struct {
+		of, own    []time.Duration // the range's warnings, the session's
+		soon, last time.Duration
+	}{
+		{nil, nil, lanes.SoonLeft, lanes.LastLeft},
+		{[]time.Duration{10 * time.Minute, 5 * time.Minute, 2 * time.Minute}, nil, 10 * time.Minute, 2 * time.Minute},
+		{[]time.Duration{10 * time.Minute}, nil, 10 * time.Minute, time.Minute},
+		{[]time.Duration{10 * time.Minute}, []time.Duration{}, lanes.SoonLeft, lanes.LastLeft},
+		{[]time.Duration{10 * time.Minute}, []time.Duration{3 * time.Minute}, 3 * time.Minute, time.Minute},
+		{nil, []time.Duration{time.Minute}, time.Minute, time.Minute},
+		{nil, []time.Duration{time.Hour, 3 * time.Minute, 2 * time.Minute}, 3 * time.Minute, 2 * time.Minute}, // sold for half an hour
+	} {
+		lane := lanes.Lane{Session: &lanes.Session{Sold: 30 * time.Minute, WarnAt: c.own}, Terms: lanes.Terms{Warnings: c.of}}
+		soon, last := lane.Marks()
+		require.Equal(t, []time.Duration{c.soon, c.last}, []time.Duration{soon, last})
+	}
 }

@@ -100,6 +100,7 @@ type sessionView struct {
 	// Of a session that waits, and begins together with others.
 	StartsMS *int64     `json:"starts_ms,omitempty"` // until then
 	StartID  *uuid.UUID `json:"start_id,omitempty"`
+	screens.Marks
 }
 
 type helpView struct {
@@ -145,6 +146,7 @@ func viewOf(s lanes.LaneStatus, now lanes.Instant) laneView {
 		BeganAt: endpoint.OptionalStamp(view.Began), CreatedAt: endpoint.Stamp(view.Created),
 		Purchasing:   view.Purchasing,
 		PausedByHold: session.ByHold, ExternalID: session.Correlation.IDOrNone(), RanOnMS: session.RanOn.Milliseconds(),
+		Marks: screens.MarksOf(s.Lane),
 	}
 	if shown.Session.StartsMS = s.Lane.UntilStart(now); shown.Session.StartsMS != nil {
 		shown.Session.StartID = &session.Start.ID

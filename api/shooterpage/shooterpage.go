@@ -141,6 +141,7 @@ type message struct {
 	State   string `json:"state"`
 	Running bool   `json:"running"` // the time left counts down
 	LeftMS  int64  `json:"left_ms"`
+	screens.Marks
 }
 
 // The states of a session, beside those of its phase: a ceasefire holds it, or holds it before it has begun;
@@ -158,6 +159,7 @@ func messageOf(s lanes.LaneStatus, now lanes.Instant) message {
 		return m
 	}
 	m.State, m.Running, m.LeftMS = string(session.Phase), session.Phase == lanes.Running, session.Remaining(now).Milliseconds()
+	m.Marks = screens.MarksOf(s.Lane)
 	switch {
 	case session.Phase == lanes.Waiting && s.Lane.Held:
 		m.State = stateBarred

@@ -60,6 +60,7 @@ type laneView struct {
 	Held     bool        `json:"held"`
 	Locked   bool        `json:"locked"` // as the hardware reports; a lane that is held and not locked was not reached
 	Help     string      `json:"help"`   // called, coming, or empty
+	screens.Marks
 }
 
 // free is the phase of a lane without a session.
@@ -81,7 +82,7 @@ func viewer(names bool) func(lanes.LaneStatus, lanes.Instant) laneView {
 		if s.Lane.Session != nil {
 			view := s.Lane.View(now)
 			shown.Phase, shown.LeftMS = view.Phase, view.Remaining.Milliseconds()
-			shown.StartsMS = s.Lane.UntilStart(now)
+			shown.StartsMS, shown.Marks = s.Lane.UntilStart(now), screens.MarksOf(s.Lane)
 			if names {
 				shown.Customer = shortName(view.Customer)
 			}

@@ -113,6 +113,12 @@ func TestTheSalesOfARange(t *testing.T) {
 	})
 }
 
+// A session that is warned at minutes of its own: the screens mark it then.
+func TestASessionThatIsWarned(t *testing.T) {
+	t.Parallel()
+	play(t, "warned")
+}
+
 // A range that closes soon: the screens say so, and staff sell nothing past closing but what they decide to.
 func TestARangeThatClosesSoon(t *testing.T) {
 	t.Parallel()

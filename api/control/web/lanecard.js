@@ -88,7 +88,7 @@ export class LaneCard {
       const share = Math.min(Math.max(leftMs / (session.duration * 60_000), 0), 1).toFixed(3);
       this.#redraw("share", share, () => (this.#fill.style.transform = `scaleX(${share})`));
     }
-    const urgent = session ? urgency(this.lane.phase, leftMs) : "";
+    const urgent = session ? urgency(this.lane.phase, leftMs, session.soon_ms) : "";
     if (urgent === this.urgent) {
       return false;
     }

@@ -100,7 +100,7 @@ class Row {
 
   tick(at) {
     const leftMs = laneTimeLeft(this.#lane, at);
-    this.element.dataset.urgent = urgency(this.#lane.phase, leftMs);
+    this.element.dataset.urgent = urgency(this.#lane.phase, leftMs, this.#lane.session.soon_ms);
     setText(this.#time, leftMs > 0 ? formatTime(leftMs) : this.#client.t("card.over", { time: formatTime(leftMs) }));
   }
 }

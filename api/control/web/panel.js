@@ -223,7 +223,7 @@ export class Panel {
     const lane = range.lanes.get(this.#laneID);
     this.#time.hidden = !lane?.session;
     const leftMs = lane?.session ? laneTimeLeft(lane, at) : 0;
-    const urgent = lane?.session ? urgency(lane.phase, leftMs) : "";
+    const urgent = lane?.session ? urgency(lane.phase, leftMs, lane.session.soon_ms) : "";
     this.#root.dataset.urgent = urgent;
     setText(this.#time, leftMs > 0 ? formatTime(leftMs) : t("card.over", { time: formatTime(leftMs) }));
     setText(this.#urgent, urgent ? t(`urgent.${urgent}`) : "");

@@ -1,17 +1,17 @@
 // The rules of the board without any drawing: urgency, states, filters, and lists of lanes.
 
-export const SOON = 5 * 60_000;
+import { SOON } from "/screens/marks.js";
 
-// urgency returns "soon" in the last five minutes of a session that runs, "over" after its end, and "" otherwise: the time of a session that
+// urgency returns "soon" of a session that runs from its first warning on, "over" after its end, and "" otherwise: the time of a session that
 // is paused stands still, so it does not end soon.
-export function urgency(phase, leftMs) {
+export function urgency(phase, leftMs, soonMs = SOON) {
   if (phase !== "running") {
     return "";
   }
   if (leftMs <= 0) {
     return "over";
   }
-  return leftMs <= SOON ? "soon" : "";
+  return leftMs <= soonMs ? "soon" : "";
 }
 
 // stateOf returns the phase of a lane's session, or whether a lane without a session can be sold. It has "ended" while its last customer

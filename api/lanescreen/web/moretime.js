@@ -74,7 +74,7 @@ export class MoreTime {
     const label = t("more_time.label", { shown, price }); // begins with what is seen: whoever speaks to the screen says that
     if (this.element.firstElementChild?.getAttribute("aria-label") !== label) {
       this.element.replaceChildren(element("button.button", { type: "button", "aria-label": label, onclick: () => this.#shop.buyTime(this.#product, n) },
-        icon("plus"), element("span", {}, shown), element("span.price", {}, price)));
+        icon("plus"), element("span", {}, shown), " ", element("span.price", {}, price)));
     }
   }
 }

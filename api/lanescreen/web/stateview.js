@@ -2,12 +2,12 @@
 import { formatTime, now as clock } from "/screens/clock.js";
 import { element, setFlag, setText } from "/screens/element.js";
 import { icon } from "/screens/icons.js";
+import { markOf, warningOf } from "/screens/marks.js";
 import { clearWhenReached } from "/screens/recovery.js";
 import { send, sentence } from "/screens/send.js";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
-const WARNINGS = [5, 1]; // minutes left: the digits change their colour, and the time is announced
 const FAREWELL = 30_000; // ms that an ended session is shown at least
 
 export class StateView {
@@ -155,18 +155,17 @@ export class StateView {
     setFlag(shown.parentElement, "data-hours", left > HOUR - 1000); // more digits
     this.#shop.showTimeLeft(formatTime(left));
     this.#root.querySelector(".bar").value = left;
-    const warning = WARNINGS.findLast((minutes) => left <= minutes * MINUTE);
-    setFlag(document.body, "data-soon", warning === 5);
-    setFlag(document.body, "data-last", warning === 1);
-    this.#warn(this.#lane.phase !== "running" ? undefined : left === 0 ? 0 : warning, left);
+    const warning = markOf(this.#lane.session, left);
+    setFlag(document.body, "data-soon", warning?.mark === "soon");
+    setFlag(document.body, "data-last", warning?.mark === "last");
+    this.#warn(this.#lane.phase === "running" && warning ? warningOf(this.#t, warning, left) : "", left);
   }
 
-  // warn shows the time that is really left, and announces once that there is less than so many minutes.
-  #warn(minutes, left) {
+  // warn shows the time that is really left, and announces once from when on there is less.
+  #warn(text, left) {
     const line = this.#root.querySelector(".warning");
-    const text = minutes === undefined ? "" : this.#t(`warning.${minutes}`);
     line.hidden = text === "";
-    setText(line.lastElementChild, minutes > 0 ? this.#t("warning.left", { time: formatTime(left) }) : text);
+    setText(line.lastElementChild, left > 0 ? this.#t("warning.left", { time: formatTime(left) }) : text);
     const warning = `${this.#lane.session.session_id} ${text}`;
     if (warning !== this.#announced) {
       this.#announced = warning;

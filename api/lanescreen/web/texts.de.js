@@ -40,9 +40,9 @@ export default {
   "barred.explained": "Die Feuerlinie ist gesperrt. Bitte bleiben Sie dahinter. Ihre Zeit hat nicht begonnen; Sie können starten, wenn wieder frei ist.",
   "ceasefire.explained_paused": "Nicht mehr schießen. Legen Sie alles ab und treten Sie von der Linie zurück. Ihre Zeit steht still; wenn wieder frei ist, lässt das Personal sie weiterlaufen.",
   "ceasefire.explained": "Nicht mehr schießen. Legen Sie alles ab und treten Sie von der Linie zurück. Ihre Zeit steht still und läuft von selbst weiter, wenn wieder frei ist.",
-  "warning.5": "Weniger als 5 Minuten",
-  "warning.1": "Letzte Minute",
-  "warning.0": "Ihre Zeit ist um. Bitte entladen.",
+  "warning.soon": "Weniger als {minutes} Minuten",
+  "warning.last": "Letzte Minute",
+  "warning.over": "Ihre Zeit ist um. Bitte entladen.",
   "warning.left": "noch {time}",
 
   "help": "Hilfe",

@@ -40,9 +40,9 @@ export default {
   "barred.explained": "The fire line is closed. Please stay behind it. Your time has not begun; you can start after the ceasefire.",
   "ceasefire.explained_paused": "Stop shooting. Put everything down and step back from the line. Your time stands still; after the ceasefire the staff will let it go on.",
   "ceasefire.explained": "Stop shooting. Put everything down and step back from the line. Your time stands still and goes on by itself when the ceasefire ends.",
-  "warning.5": "Less than 5 minutes left",
-  "warning.1": "Last minute",
-  "warning.0": "Your time is over. Please unload.",
+  "warning.soon": "Less than {minutes} minutes left",
+  "warning.last": "Last minute",
+  "warning.over": "Your time is over. Please unload.",
   "warning.left": "{time} left",
 
   "help": "Help",

@@ -2,12 +2,11 @@
 import { formatTime, now as clock, onTick, timeLeft } from "/screens/clock.js";
 import { element, setFlag, setText } from "/screens/element.js";
 import { icon } from "/screens/icons.js";
+import { markOf, warningOf } from "/screens/marks.js";
 import { Stream } from "/screens/stream.js";
 import { loadTexts } from "/screens/texts.js";
 
-const MINUTE = 60_000;
-const HOUR = 60 * MINUTE;
-const WARNINGS = [5, 1]; // minutes left: the digits change their colour, as on the lane screen
+const HOUR = 60 * 60_000;
 const SIGNS = { waiting: "hourglass", paused: "pause", over: "check" };
 const LOCKED = ["ceasefire", "barred"]; // the states of a ceasefire
 const TIMELESS = ["loading", "over", "gone"];
@@ -54,15 +53,15 @@ function view(state) {
 function tick(now) {
   const face = document.querySelector(".face");
   const left = Math.max(0, timeLeft(shown.left_ms, shown.running, sentAt, now));
-  const warning = face && shown.state !== "waiting" ? WARNINGS.findLast((minutes) => left <= minutes * MINUTE) : undefined;
-  setFlag(document.body, "data-soon", warning === 5);
-  setFlag(document.body, "data-last", warning === 1);
+  const warning = face && shown.state !== "waiting" ? markOf(shown, left) : undefined;
+  setFlag(document.body, "data-soon", warning?.mark === "soon");
+  setFlag(document.body, "data-last", warning?.mark === "last");
   if (!face) {
     return;
   }
   setText(face, formatTime(left));
   setFlag(face.parentElement, "data-hours", left > HOUR - 1000);
-  const text = shown.running && warning ? t(`warning.${left === 0 ? 0 : warning}`) : "";
+  const text = shown.running && warning ? warningOf(t, warning, left) : "";
   const line = document.querySelector(".warning");
   line.hidden = text === "";
   setText(line.lastElementChild, text);

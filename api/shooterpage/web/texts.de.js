@@ -19,7 +19,7 @@ export default {
   "over.explained": "Falls Sie noch auf der Bahn sind: bitte entladen, alles ablegen und die Bahn verlassen. Danke für Ihren Besuch.",
   "gone.title": "Hier ist nichts mehr",
   "gone.explained": "Die Sitzung ist vorbei. Das Personal am Empfang hilft gern.",
-  "warning.5": "Weniger als 5 Minuten",
-  "warning.1": "Letzte Minute",
-  "warning.0": "Die Zeit ist um. Bitte entladen.",
+  "warning.soon": "Weniger als {minutes} Minuten",
+  "warning.last": "Letzte Minute",
+  "warning.over": "Die Zeit ist um. Bitte entladen.",
 };

@@ -19,7 +19,7 @@ export default {
   "over.explained": "If you are still on the lane: please unload, put everything down and leave it. Thank you for your visit.",
   "gone.title": "Nothing here any more",
   "gone.explained": "The session is over. The staff at the counter will gladly help you.",
-  "warning.5": "Less than 5 minutes left",
-  "warning.1": "Last minute",
-  "warning.0": "Your time is over. Please unload.",
+  "warning.soon": "Less than {minutes} minutes left",
+  "warning.last": "Last minute",
+  "warning.over": "Your time is over. Please unload.",
 };

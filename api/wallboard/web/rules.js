@@ -1,7 +1,6 @@
 // The rules of the board without any drawing: states, holds, counts, names, and the size of the tiles.
 import { timeLeft } from "/screens/clock.js";
-
-const MINUTE = 60_000;
+import { markOf } from "/screens/marks.js";
 
 // stateOf returns the state of a lane at the instant `at`: the phase of its session, or over when its time is up; without a session
 // ended until the lane is clear, unusable, closed or free.
@@ -28,13 +27,11 @@ export function startsIn(lane, at) {
   return lane.starts_ms === undefined ? null : Math.max(0, timeLeft(lane.starts_ms, true, lane.sentAt, at));
 }
 
-// urgencyOf returns "last" in the last minute of a running session, "soon" in the last five, and "" otherwise.
+// urgencyOf returns "last" of a running session that ends in a moment, "soon" of one that ends soon, and "" otherwise: from its last and its
+// first warning on, in the last minute and the last five of one that is not warned.
 export function urgencyOf(lane, at) {
   const left = leftOf(lane, at);
-  if (lane.phase !== "running" || left === 0 || left > 5 * MINUTE) {
-    return "";
-  }
-  return left <= MINUTE ? "last" : "soon";
+  return lane.phase === "running" && left > 0 ? (markOf(lane, left)?.mark ?? "") : "";
 }
 
 const covers = (hold, lane) => hold.scope === "range" || hold.id === (hold.scope === "bay" ? lane.bay_id : lane.lane_id);

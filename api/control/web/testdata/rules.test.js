@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { SOON } from "/screens/marks.js";
 import { ACTIONS } from "./manylanes.js";
 import { Range, laneTimeLeft } from "./model.js";
 import { isSession, nameList, numberFree, sharedWord } from "./rules.js";
-import { DENSITIES, FILTERS, SOON, densityFor, heightOf, matches, notReached, stateOf, tileFor, urgency } from "./rules.js";
+import { DENSITIES, FILTERS, densityFor, heightOf, matches, notReached, stateOf, tileFor, urgency } from "./rules.js";
 
 const words = { one: "Lane", many: "lanes" };
 const quiet = { phase: "free", usable: true, for_sale: true, link: "up", held: false, locked: false, help: null, stray_hit: null, purchase: null };
@@ -30,6 +31,7 @@ test("a customer without a name has the lowest number that is free", () => {
 
 test("sessions that have begun are urgent in their last five minutes and after their end", () => {
   assert.deepEqual([SOON + 1, SOON, 1, 0, -1].map((ms) => urgency("running", ms)), ["", "soon", "soon", "over", "over"]);
+  assert.deepEqual([2001, 2000].map((ms) => urgency("running", ms, 2000)), ["", "soon"], "of one that is warned");
   assert.equal(urgency("paused", 1), "", "its time stands still");
   assert.equal(urgency("waiting", 1), "");
 });
