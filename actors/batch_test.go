@@ -208,6 +208,7 @@ func TestTheStopsOfABatchCloseWhileTheStoreIsAway(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			runFixture(t, func(t *testing.T, f *fixture) {
 				first, second, third := f.create(0, 30), f.create(1, 30), f.createWaiting(3, 30)
+				f.advance(10 * time.Minute)
 				f.store.setHook(outage)
 				asked := f.batchAsync(false, stopOf(first), f.saleOn(2, f.newSale(30)), pauseOf(second),
 					lanes.Operation{Session: third, Command: lanes.Enter{Session: third}})
@@ -228,6 +229,8 @@ func TestTheStopsOfABatchCloseWhileTheStoreIsAway(t *testing.T) {
 				f.restart()
 				require.Equal(t, 1, f.countStops(first))
 				require.Equal(t, lanes.Paused, f.sessionView(second).Phase)
+				require.Equal(t, 20*time.Minute, f.remaining(second), "no time is lost behind a closed line")
+				require.Equal(t, 10*time.Minute, f.endedSession(first).Used)
 			}, withLanes(4))
 		})
 	}
@@ -241,12 +244,14 @@ func TestAStopClosesWhileAnotherLaneIsBusy(t *testing.T) {
 		modified := f.runAsync(func() error { return f.tryModify(second, 5) })
 		asked := f.batchAsync(false, stopOf(first), modifyOf(second, 5))
 		f.requireOpen(1)
+		f.advance(500 * time.Millisecond)
 		release()
 		require.NoError(t, <-modified)
 		require.NoError(t, <-asked)
 		synctest.Wait()
 		f.requireOpen(1)
 		require.Equal(t, 40, f.sessionView(second).Minutes)
+		require.Equal(t, time.Duration(0), f.endedSession(first).Used, "it counts from when the line closed")
 	}, withLanes(2))
 }
 

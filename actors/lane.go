@@ -322,6 +322,9 @@ func (l *laneActor) decide(q *request) (change lanes.Change, decided bool) {
 		l.refuse(q, lanes.ErrTimeout)
 		return change, false
 	}
+	if s := l.lane.Session; s != nil && q.at.Before(s.Since) { // what was decided since its line was closed stands
+		q.at = l.now
+	}
 	q.decided, q.session = l.now.Mono, sessionOn(l.lane)
 	change, err := l.lane.Decide(q.at, q.command)
 	if err == nil && q.claim != nil {

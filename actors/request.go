@@ -38,6 +38,7 @@ type request struct {
 	done     func(saved bool)   // nil, or called once with how it ended
 
 	at       lanes.Instant     // from when it counts: its arrival if it closes or reports, else when it was decided
+	closed   lanes.Instant     // when its fire line was closed before it came to the lane; zero: it was not
 	arrived  lanes.Instant     // when it first reached a lane
 	decided  time.Duration     // when it was decided, on the monotonic clock
 	kept     *lanes.KeptAnswer // its answer, saved for its idempotency key
@@ -126,7 +127,10 @@ func (r *request) traceID() string { return trace.ID(r.ctx) }
 
 // arrive notes when the request reached its lane. One that was handed on from another lane arrived there.
 func (r *request) arrive(now lanes.Instant) {
-	if r.at = now; r.arrived.Wall.IsZero() {
+	if r.at = now; !r.closed.Wall.IsZero() {
+		r.at = r.closed
+	}
+	if r.arrived.Wall.IsZero() {
 		r.arrived = now
 	}
 }

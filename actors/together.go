@@ -176,6 +176,11 @@ func (t *together) decide() error {
 		}
 		on[id] = ticket.lane
 	}
+	for i := range t.ops {
+		if m := t.ahead[t.ops[i].Lane]; m != nil && t.requests[i].closes() {
+			t.ops[i].Closed = m.closing[0].at
+		}
+	}
 	now := t.r.clock.Now()
 	decided, became, err := lanes.DecideTogether(now, on, t.ops)
 	if err != nil {
@@ -245,7 +250,7 @@ func (t *together) closeAlone() {
 		for _, q := range m.closing {
 			if lane, found := t.r.board.Find(closedBy(q.command)); found {
 				t.r.addresses.sendTo(lane.ID, &request{
-					ctx: context.WithoutCancel(t.ctx), command: q.command, by: t.from.by, who: t.from.who,
+					ctx: context.WithoutCancel(t.ctx), command: q.command, by: t.from.by, who: t.from.who, closed: q.at,
 				})
 			}
 		}

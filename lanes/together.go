@@ -13,7 +13,8 @@ type Operation struct {
 	To      uuid.UUID // the destination of a move, else uuid.Nil
 	Command Command   // of a move: without its destination
 	By      By
-	Refusal error // it is refused already, as its lane or its session was not found; nil: it is to be decided
+	Closed  Instant // when the hardware has closed for it, from when it counts if it closes; zero: from the decision on
+	Refusal error   // it is refused already, as its lane or its session was not found; nil: it is to be decided
 }
 
 // Decided is what one of several operations comes to.
@@ -73,13 +74,22 @@ func (t *together) decide(i int) {
 	op := t.ops[i]
 	d := Decided{Before: t.laneOf(op), Err: t.refusal(op)}
 	if d.Err == nil {
-		d.Change, d.Err = d.Before.Decide(t.now, op.Command)
+		d.Change, d.Err = d.Before.Decide(op.at(d.Before, t.now), op.Command)
 	}
 	if d.Err == nil {
 		t.became[d.Before.ID] = d.Change.Lane
 		t.ended[op.Session] = d.Change.Ended != nil
 	}
 	t.decided[i] = d
+}
+
+// at returns from when the operation counts: the hardware may have closed for it before now, but what was decided on
+// the session since then stands.
+func (op Operation) at(lane Lane, now Instant) Instant {
+	if op.Closed.Wall.IsZero() || lane.Session == nil || op.Closed.Before(lane.Session.Since) {
+		return now
+	}
+	return op.Closed
 }
 
 // refusal is why the operation cannot be decided, nil if it can.
