@@ -278,7 +278,7 @@ func (f *fixture) controller(i int) *sim.Controller { return f.hardware.Controll
 
 // keepBusy keeps the actor of the i-th lane, which must be saving something, in a turn that lasts until endTurn.
 func (f *fixture) keepBusy(i int) (endTurn func()) {
-	m := &reserve{ctx: f.Context(), by: lanes.ByPOS, reply: make(chan reservation)} // the lane waits until somebody receives its answer
+	m := &awaitMove{ctx: f.Context(), by: lanes.ByPOS, reply: make(chan ticketReply)} // the lane waits until somebody receives its answer
 	f.addresses.sendTo(f.laneID(i), m)
 	synctest.Wait()
 	return func() { require.ErrorIs(f, (<-m.reply).err, lanes.ErrLaneOccupied) }

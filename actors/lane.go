@@ -43,7 +43,7 @@ type laneActor struct {
 	pending *pendingSave // the change being saved
 	current *request     // the request being decided
 	settled *saveResult  // whose request is being answered
-	ticket  *ticket      // reserved for a session that is about to move here, or lent
+	ticket  *ticket      // given to a session that is about to move here, or lent
 	probed  *probe       // on its way through the connection
 
 	queue        queue // what waits
@@ -152,12 +152,12 @@ func (l *laneActor) Receive(ctx actor.Context, message any) {
 		if m.life == l && l.loaded {
 			l.reconcileHolds()
 		}
-	case *reserve:
-		l.reserve(m)
+	case *awaitMove:
+		l.awaitMove(m)
 	case *movedIn:
 		l.movedIn(m)
-	case *unreserve:
-		l.unreserve(m)
+	case *dropTicket:
+		l.dropTicket(m)
 	case *returnDelayed:
 		l.returnDelayed(m)
 	case *returned:
@@ -488,7 +488,7 @@ func (l *laneActor) swap(lane lanes.Lane, other *lanes.Lane) {
 	place, _ := settings.place(l.id)
 	lane.Accessible, lane.Purchasing = place.Accessible, settings.Layout.Purchasing
 	lane.Terms = settings.Layout.Terms
-	lane.Usable, lane.Reserved = l.link.line.NotUsable() == "" && lane.Fault == "", l.ticket != nil && !l.ticket.lent
+	lane.Usable, lane.AwaitsMove = l.link.line.NotUsable() == "" && lane.Fault == "", l.ticket != nil && !l.ticket.lent
 	fault := l.lane.Fault
 	l.lane = lane
 	if other != nil {

@@ -20,7 +20,7 @@ import (
 
 // blockLane makes the i-th lane wait in the middle of a message until the returned function is called.
 func (f *fixture) blockLane(i int) (unblock func()) {
-	m := &vacate{ctx: f.Context(), reply: make(chan reservation)} // nobody reads yet
+	m := &vacate{ctx: f.Context(), reply: make(chan ticketReply)} // nobody reads yet
 	f.sendToLane(i, m)
 	return func() {
 		if answer := <-m.reply; answer.ticket != nil {
@@ -111,10 +111,10 @@ func TestAPanicBetweenTheDecisionAndTheSaveIsAnswered(t *testing.T) {
 
 // A lane that stops because its range starts again is still there: a move to it is refused as during a start,
 // not as to an unknown lane.
-func TestAReservationAtALaneThatStops(t *testing.T) {
+func TestATicketOfALaneThatStops(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		unblock := f.blockLane(1)
-		m := &reserve{ctx: f.Context(), by: lanes.ByPOS, reply: make(chan reservation, 1)}
+		m := &awaitMove{ctx: f.Context(), by: lanes.ByPOS, reply: make(chan ticketReply, 1)}
 		f.addresses.sendTo(f.laneID(1), m)
 		f.addresses.sendRoot((*toLane)(nil)) // the range's actor panics
 		synctest.Wait()

@@ -11,33 +11,33 @@ import (
 	"rangegate/lanes"
 )
 
-// A session moves in three steps. The destination reserves itself and gives a ticket; the source decides the
+// A session moves in three steps. The destination keeps itself free and gives a ticket; the source decides the
 // move and saves both lanes in one write; then the destination puts what was saved in force. A move that
 // fails drops the ticket.
 
 // ticket is a lane that keeps itself free for a session.
 type ticket struct {
 	r    *Range
-	lane lanes.Lane // as it was when it was reserved
+	lane lanes.Lane // as it awaits the session, or was lent
 	pid  *actor.PID
 	used atomic.Bool  // whoever decides has it, or nobody will
-	void *atomic.Bool // the lane panicked meanwhile and has forgotten the reservation
+	void *atomic.Bool // the lane panicked meanwhile and has forgotten the ticket
 	lent bool         // for several operations: see together.go
 }
 
 type (
-	reserve struct {
+	awaitMove struct {
 		supervised.Taken
 		ctx   context.Context
 		by    lanes.By
-		reply chan reservation // of one
+		reply chan ticketReply // of one
 	}
-	reservation struct {
+	ticketReply struct {
 		ticket *ticket
 		err    error
 	}
-	unreserve struct{ ticket *ticket }
-	movedIn   struct {
+	dropTicket struct{ ticket *ticket }
+	movedIn    struct {
 		supervised.Taken
 		ticket  *ticket
 		lane    lanes.Lane
@@ -46,7 +46,7 @@ type (
 )
 
 // Refuse implements supervised.Awaited.
-func (m *reserve) Refuse(reason error) { m.reply <- reservation{nil, reason} }
+func (m *awaitMove) Refuse(reason error) { m.reply <- ticketReply{nil, reason} }
 
 // Refuse implements supervised.Awaited.
 func (m *movedIn) Refuse(reason error) {
@@ -55,10 +55,10 @@ func (m *movedIn) Refuse(reason error) {
 	}
 }
 
-// reserve asks the lane to keep itself free for a session that is about to move there. Errors:
-// ErrLaneNotUsable, ErrLaneOccupied, ErrStarting, those of lanes.Reserve.
-func (r *Range) reserve(ctx context.Context, by lanes.By, lane uuid.UUID) (*ticket, error) {
-	m := &reserve{ctx: ctx, by: by, reply: make(chan reservation, 1)}
+// askTicket asks the lane to keep itself free for a session that is about to move there. Errors:
+// ErrLaneNotUsable, ErrLaneOccupied, ErrStarting, those of lanes.Lane.AwaitMove.
+func (r *Range) askTicket(ctx context.Context, by lanes.By, lane uuid.UUID) (*ticket, error) {
+	m := &awaitMove{ctx: ctx, by: by, reply: make(chan ticketReply, 1)}
 	r.addresses.sendTo(lane, m)
 	select {
 	case answer := <-m.reply:
@@ -74,7 +74,7 @@ func (r *Range) reserve(ctx context.Context, by lanes.By, lane uuid.UUID) (*tick
 func (t *ticket) take() bool { return t.used.CompareAndSwap(false, true) }
 
 // drop frees the lane.
-func (t *ticket) drop() { t.r.tree.Send(t.pid, &unreserve{t}) }
+func (t *ticket) drop() { t.r.tree.Send(t.pid, &dropTicket{t}) }
 
 // expire drops a ticket whose request ended before the source could decide the move.
 func (t *ticket) expire() {
@@ -83,9 +83,9 @@ func (t *ticket) expire() {
 	}
 }
 
-// reserve answers. A lane whose state is about to change is no destination.
-func (l *laneActor) reserve(m *reserve) {
-	lane, err := l.lane.Reserve(l.now, m.by)
+// awaitMove answers. A lane whose state is about to change is no destination.
+func (l *laneActor) awaitMove(m *awaitMove) {
+	lane, err := l.lane.AwaitMove(l.now, m.by)
 	switch {
 	case l.parked:
 		err = lanes.ErrLaneNotUsable
@@ -95,23 +95,23 @@ func (l *laneActor) reserve(m *reserve) {
 		err = lanes.ErrLaneOccupied
 	}
 	if err != nil {
-		m.reply <- reservation{nil, err}
+		m.reply <- ticketReply{nil, err}
 		return
 	}
 	l.lane = lane
-	m.reply <- reservation{l.giveTicket(m.ctx), nil}
+	m.reply <- ticketReply{l.giveTicket(m.ctx), nil}
 }
 
-// giveTicket reserves the lane until the ticket is dropped, at the end of ctx if nobody takes it.
+// giveTicket keeps the lane free until the ticket is dropped, at the end of ctx if nobody takes it.
 func (l *laneActor) giveTicket(ctx context.Context) *ticket {
 	l.ticket = &ticket{r: l.r, lane: l.lane, pid: l.self, void: new(atomic.Bool)}
 	context.AfterFunc(ctx, l.ticket.expire)
 	return l.ticket
 }
 
-func (l *laneActor) unreserve(m *unreserve) {
+func (l *laneActor) dropTicket(m *dropTicket) {
 	if l.ticket == m.ticket {
-		l.ticket, l.lane.Reserved, l.storeStalled = nil, false, false
+		l.ticket, l.lane.AwaitsMove, l.storeStalled = nil, false, false
 	}
 }
 

@@ -99,12 +99,12 @@ func TestWhereASessionCannotMove(t *testing.T) {
 		require.ErrorIs(t, f.tryMove(uuid.New(), 4), lanes.ErrSessionNotFound)
 		f.stop(other)
 		require.ErrorIs(t, f.tryMove(other, 4), lanes.ErrSessionEnded)
-		require.NoError(t, f.tryCreate(4, 30), "no refused move leaves a lane reserved")
+		require.NoError(t, f.tryCreate(4, 30), "no refused move keeps a lane free")
 		require.Equal(t, 29*time.Minute, f.remaining(session))
 	}, withLanes(5), withClosedLane(2))
 }
 
-func TestAReservedLaneIsNotSold(t *testing.T) {
+func TestALaneThatASessionMovesToIsNotSold(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		session, other := f.create(0, 30), f.create(2, 30)
 		release := f.blockFlushes()
@@ -345,7 +345,7 @@ func TestOneOfTwoSessionsGetsTheFreeLane(t *testing.T) {
 			f.stop(b)
 			require.Empty(t, f.activeSessions())
 		}
-		require.NoError(t, f.tryCreate(2, 30), "no lane stays reserved")
+		require.NoError(t, f.tryCreate(2, 30), "no lane stays kept free")
 	}, withLanes(3))
 }
 

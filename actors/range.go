@@ -290,7 +290,7 @@ func (r *Range) move(
 		case lane == to:
 			return nil, freeKey(q, lanes.ErrLaneOccupied)
 		}
-		ticket, err := r.reserve(ctx, from.by, to)
+		ticket, err := r.askTicket(ctx, from.by, to)
 		if err != nil {
 			return nil, freeKey(q, err)
 		}

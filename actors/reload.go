@@ -334,9 +334,9 @@ func (d *departure) withEnded(why error) error {
 // vacate asks the lane, and again while it is busy with something that passes.
 func (d leavingLane) vacate(ctx context.Context) (*ticket, error) {
 	for {
-		m := &vacate{ctx: ctx, reply: make(chan reservation, 1)}
+		m := &vacate{ctx: ctx, reply: make(chan ticketReply, 1)}
 		d.r.addresses.sendTo(d.lane, m)
-		var answer reservation
+		var answer ticketReply
 		select {
 		case answer = <-m.reply:
 		case <-ctx.Done():
@@ -358,7 +358,7 @@ type (
 	vacate struct { // asks a lane that is about to leave to keep itself free, until ctx ends unless the ticket is taken
 		supervised.Taken
 		ctx   context.Context
-		reply chan reservation
+		reply chan ticketReply
 	}
 	exchange struct { // gives the range's actor its new settings
 		to    *settings
@@ -376,7 +376,7 @@ var (
 )
 
 // Refuse implements supervised.Awaited.
-func (m *vacate) Refuse(reason error) { m.reply <- reservation{nil, reason} }
+func (m *vacate) Refuse(reason error) { m.reply <- ticketReply{nil, reason} }
 
 // vacate keeps the lane free, as for a session that moves here, if there is nothing on it.
 func (l *laneActor) vacate(m *vacate) {
@@ -391,10 +391,10 @@ func (l *laneActor) vacate(m *vacate) {
 		err = errBusy
 	}
 	if err != nil {
-		m.reply <- reservation{nil, err}
+		m.reply <- ticketReply{nil, err}
 		return
 	}
-	m.reply <- reservation{l.giveTicket(m.ctx), nil}
+	m.reply <- ticketReply{l.giveTicket(m.ctx), nil}
 }
 
 // awaitDelivered waits until no event of the ranges waits for its delivery: their lanes are free and make no more.

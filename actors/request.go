@@ -31,7 +31,7 @@ type request struct {
 	progress *holds.Progress    // of a hold: hears how far it has come on this lane
 	holds    *commit.HoldRecord // the range's record, saved in the same write
 	claim    *idempotency.Claim // of its idempotency key, nil without one
-	ticket   *ticket            // the reserved destination of a move, nil otherwise
+	ticket   *ticket            // of a move: of its destination, nil otherwise
 	lends    *together          // nil, or asks the lane to lend itself; it has no command then
 	lent     chan *ticket       // of one: the answer to that
 	reply    chan reply         // of one; nil when nobody waits (timer, hardware)
@@ -104,7 +104,7 @@ func (r *request) answer(view *lanes.SessionView, err error, events ...lanes.Log
 	}
 }
 
-// Refuse ends a request that changed nothing: its key is free again, and a lane reserved for it too. It
+// Refuse ends a request that changed nothing: its key is free again, and a lane that was kept free for it too. It
 // implements supervised.Awaited.
 func (r *request) Refuse(err error) {
 	r.claim.Settle(nil)

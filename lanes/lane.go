@@ -41,13 +41,13 @@ type Lane struct {
 	Accessible bool `json:"-"` // open for sale, unless staff say otherwise: see ForSale
 	Usable     bool `json:"-"` // the hardware is in working order
 	Purchasing bool `json:"-"` // the range offers lane purchasing
-	Reserved   bool `json:"-"` // a session is about to move here
+	AwaitsMove bool `json:"-"` // a session is about to move here
 	Terms      `json:"-"`
 }
 
 // WithUnsaved returns the lane with what another value of it has from the configuration and the hardware.
 func (l Lane) WithUnsaved(other Lane) Lane {
-	l.Accessible, l.Usable, l.Purchasing, l.Reserved = other.Accessible, other.Usable, other.Purchasing, other.Reserved
+	l.Accessible, l.Usable, l.Purchasing, l.AwaitsMove = other.Accessible, other.Usable, other.Purchasing, other.AwaitsMove
 	l.Terms = other.Terms
 	return l
 }
@@ -58,7 +58,7 @@ func (l Lane) Equal(other Lane) bool {
 		l.Released == other.Released && l.Sale == other.Sale && l.Help == other.Help && l.Stray == other.Stray && l.Uncleared == other.Uncleared &&
 		l.Turn == other.Turn && l.LastTurn == other.LastTurn &&
 		slices.Equal(l.Open, other.Open) && l.Accessible == other.Accessible && l.Usable == other.Usable && l.Purchasing == other.Purchasing &&
-		l.Reserved == other.Reserved && l.SameTerms(other.Terms)
+		l.AwaitsMove == other.AwaitsMove && l.SameTerms(other.Terms)
 }
 
 // Log is how far the reports of the lane's controller have been taken in (LINK.md, Controller to gateway).

@@ -19,7 +19,7 @@ func TestLanesAreEqualInEveryField(t *testing.T) {
 		Sale:     lanes.OffSale, Help: &lanes.HelpCall{}, Stray: &firstAttemptAt, Uncleared: &lanes.Uncleared{},
 		Turn: &lanes.Turn{}, LastTurn: &lanes.TurnTime{},
 		Open:       []*lanes.Purchase{{}},
-		Accessible: true, Usable: true, Purchasing: true, Reserved: true, Terms: wholeTerms,
+		Accessible: true, Usable: true, Purchasing: true, AwaitsMove: true, Terms: wholeTerms,
 	})
 	require.True(t, whole.Interface().(lanes.Lane).Equal(whole.Interface().(lanes.Lane)))
 	for i := range whole.NumField() {
@@ -48,7 +48,7 @@ func TestTermsAreEqualInEveryField(t *testing.T) {
 
 // What is saved of a lane, and what is not, are all of its fields.
 func TestWhatIsNotSavedOfALane(t *testing.T) {
-	current := lanes.Lane{Accessible: true, Usable: true, Purchasing: true, Reserved: true, Terms: wholeTerms, Fault: "jammed", Held: true}
+	current := lanes.Lane{Accessible: true, Usable: true, Purchasing: true, AwaitsMove: true, Terms: wholeTerms, Fault: "jammed", Held: true}
 	mixed := reflect.ValueOf(lanes.Lane{}.WithUnsaved(current))
 	for i := range mixed.NumField() {
 		field := mixed.Type().Field(i)

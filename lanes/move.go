@@ -10,7 +10,7 @@ import (
 // one write. The hold over the destination counts from then on, not the one over the lane it left.
 type Move struct {
 	Session uuid.UUID
-	To      Lane // the destination as it reserved itself; see Reserve
+	To      Lane // the destination as it awaits the session; see AwaitMove
 }
 
 // Name implements Command.
@@ -28,7 +28,7 @@ func (cmd Move) decide(now Instant, c *Change) error {
 	c.decision.Held = to.Held
 	c.addEvent(SessionModified, &s, to.ID, now)
 	s = c.underHold(s, to, now)
-	to.Session, to.Reserved, to.Uncleared = &s, false, nil
+	to.Session, to.AwaitsMove, to.Uncleared = &s, false, nil
 	if s.Began != nil { // the turn of the other lane is nobody's: the session has that of the lane where it began
 		to.Turn = nil
 	}
@@ -52,12 +52,12 @@ func (l Lane) vacated(now Instant) Lane {
 	return l
 }
 
-// Reserve keeps a free, accessible, usable lane for a session that is about to move to it: until the move is
+// AwaitMove keeps a free, accessible, usable lane for a session that is about to move to it: until the move is
 // made or dropped, nothing is created there and no other session moves there. Staff may use a lane that is
 // closed for sale, or not clear.
-func (l Lane) Reserve(now Instant, by By) (Lane, error) {
+func (l Lane) AwaitMove(now Instant, by By) (Lane, error) {
 	switch {
-	case l.Session != nil || l.Reserved:
+	case l.Session != nil || l.AwaitsMove:
 		return l, ErrLaneOccupied
 	case !l.ForSale() && by != ByStaff:
 		return l, ErrLaneNotAccessible
@@ -66,6 +66,6 @@ func (l Lane) Reserve(now Instant, by By) (Lane, error) {
 	case l.awaitsClearing(now) && by != ByStaff:
 		return l, ErrLaneNotClear
 	}
-	l.Reserved = true
+	l.AwaitsMove = true
 	return l, nil
 }

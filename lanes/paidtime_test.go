@@ -231,11 +231,11 @@ func (m *model) byCeasefire(t *rapid.T, before lanes.Lane, command lanes.Command
 }
 
 func (m *model) move(t *rapid.T) {
-	reserved, err := m.spare.Reserve(m.now, lanes.ByStaff)
+	to, err := m.spare.AwaitMove(m.now, lanes.ByStaff)
 	if err != nil || m.lane.Session == nil || m.lane.Due(m.now) {
 		return
 	}
-	change, err := m.lane.Decide(m.now, lanes.Move{Session: m.lane.Session.ID, To: reserved})
+	change, err := m.lane.Decide(m.now, lanes.Move{Session: m.lane.Session.ID, To: to})
 	require.NoError(t, err)
 	require.Nil(t, change.Lane.Session)
 	for _, event := range change.Events {

@@ -28,7 +28,7 @@ func (Create) Name() string { return "create" }
 
 func (cmd Create) decide(now Instant, c *Change) error {
 	switch {
-	case c.Lane.Session != nil || c.Lane.Reserved:
+	case c.Lane.Session != nil || c.Lane.AwaitsMove:
 		return ErrLaneOccupied
 	case !c.Lane.ForSale() && !cmd.ByStaff:
 		return ErrLaneNotAccessible

@@ -172,11 +172,11 @@ func (s *story) command(t *testing.T, d *datadriven.TestData, lane lanes.Lane) (
 		d.ScanArgs(t, "to", &name)
 		to := s.lanes[name]
 		if name != s.at {
-			reserved, err := to.Reserve(s.now, issuer(d))
+			awaiting, err := to.AwaitMove(s.now, issuer(d))
 			if err != nil {
 				return nil, err
 			}
-			to = reserved
+			to = awaiting
 		}
 		return lanes.Move{Session: session, To: to}, nil
 	}

@@ -170,7 +170,7 @@ func (t *together) moveTo(i int, free map[uuid.UUID]Lane) error {
 	if op.To == before.ID {
 		return ErrLaneOccupied
 	}
-	to, err := free[op.To].Reserve(t.now, op.By)
+	to, err := free[op.To].AwaitMove(t.now, op.By)
 	if err != nil {
 		return err
 	}

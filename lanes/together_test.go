@@ -132,7 +132,7 @@ func requireEverySession(
 	require.Len(t, became, len(on))
 	for id, lane := range became {
 		require.Equal(t, id, lane.ID)
-		require.False(t, lane.Reserved)
+		require.False(t, lane.AwaitsMove)
 		if lane.Session == nil {
 			continue
 		}

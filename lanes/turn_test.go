@@ -176,7 +176,7 @@ func (m *turnModel) began(t *rapid.T, i int, change lanes.Change) {
 
 // move takes the session of a lane to the other one.
 func (m *turnModel) move(t *rapid.T, i int) {
-	to, err := m.lanes[1-i].Reserve(m.now, lanes.ByStaff)
+	to, err := m.lanes[1-i].AwaitMove(m.now, lanes.ByStaff)
 	if err != nil || m.lanes[i].Due(m.now) {
 		return
 	}

@@ -76,7 +76,7 @@ func (w *evening) step(i int) {
 	case 4, 5, 6:
 		w.ask(i, lanes.CallHelp{}, lanes.ByLane)
 	case 7:
-		if to, err := w.lanes[(i+1)%len(w.lanes)].Reserve(w.now, lanes.ByStaff); err == nil {
+		if to, err := w.lanes[(i+1)%len(w.lanes)].AwaitMove(w.now, lanes.ByStaff); err == nil {
 			w.ask(i, lanes.Move{Session: s.ID, To: to}, lanes.ByStaff)
 		}
 	case 8:

@@ -216,7 +216,7 @@ func (l *life) command(lane *lanes.Lane, event lanes.Event, d lanes.Decision) la
 		}
 		return lanes.Report{Log: lanes.Log{ID: "replay", Seq: l.next}, Kind: kind, Session: l.id, Age: d.Late}
 	case lanes.Move{}.Name():
-		return lanes.Move{Session: l.id, To: lanes.Lane{ID: event.Lane, Held: d.Held, Accessible: true, Usable: true, Reserved: true}}
+		return lanes.Move{Session: l.id, To: lanes.Lane{ID: event.Lane, Held: d.Held, Accessible: true, Usable: true, AwaitsMove: true}}
 	}
 	if lane.Session == nil {
 		return nil

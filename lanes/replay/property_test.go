@@ -190,7 +190,7 @@ func again[T any](value T) (stored T) {
 
 func (w *world) move(t *rapid.T) {
 	lane := w.drawLane(t)
-	to, err := w.lanes[1-lane].Reserve(w.now, lanes.ByStaff)
+	to, err := w.lanes[1-lane].AwaitMove(w.now, lanes.ByStaff)
 	if s := w.lanes[lane].Session; err == nil && s != nil && !w.lanes[lane].Due(w.now) {
 		w.decide(lane, lanes.Move{Session: s.ID, To: to})
 	}

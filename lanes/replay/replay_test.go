@@ -37,7 +37,7 @@ func evening() *world {
 	must(0, lanes.Release{})
 	after(time.Minute)
 	must(0, lanes.Modify{Session: first, Minutes: 15})
-	to, err := w.lanes[1].Reserve(w.now, lanes.ByStaff)
+	to, err := w.lanes[1].AwaitMove(w.now, lanes.ByStaff)
 	if err != nil {
 		panic(err)
 	}
