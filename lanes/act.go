@@ -33,6 +33,11 @@ const (
 	// DidSchedule: of a session that begins together with others. The instant, as RFC 3339 has it, in UTC.
 	DidSchedule = "schedule_start"
 
+	// DidReserve: a lane for a POS's customer. For how many seconds: 180.
+	DidReserve = "reserve"
+	// DidEndReservation: the name of the token that had reserved the lane, empty: it has none.
+	DidEndReservation = "end_reservation"
+
 	DidOffer  = "offer"   // what was decided: open, closed or configured
 	DidMakeUp = "make_up" // the minutes that were given, with their sign: +3, +0
 	DidSettle = "settle"  // credit or drop
@@ -73,6 +78,12 @@ func Did(who string, at Instant, lane Lane, command Command, change Change) Act 
 		act.Detail = cmd.Start.At.Wall.UTC().Format(time.RFC3339)
 	case Offer:
 		act.Session, act.Detail = uuid.Nil, cmd.Sale.String()
+	case Reserve:
+		act.Session, act.Detail = uuid.Nil, strconv.Itoa(int(cmd.Reservation.Term/time.Second))
+	case EndReservation:
+		if act.Session = uuid.Nil; lane.Reservation != nil {
+			act.Detail = lane.Reservation.By
+		}
 	case HitNoted:
 		act.Session = uuid.Nil
 	case Cleared:

@@ -35,6 +35,8 @@
 //	           │          └────► unresolved   nobody knows, or the session has ended: Lane.Open keeps it until staff clear it
 //	           └───────────────► refused      it could not be sent in time: the shop is busy
 //
+// A free lane may have a Reservation (reservation.go): until it is over, only the holder of its token buys the lane.
+//
 // Between two sessions a lane has a Turn (turn.go), from the end of the one to the begin of the other.
 //
 // While a hold lies over the lane, a session that begins or resumes is paused in the same change, before any of its

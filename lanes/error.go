@@ -23,8 +23,14 @@ var (
 	ErrLaneNotUsable      = &Error{"lane_not_usable", "the lane's hardware is not in working order"}
 	ErrAfterClosing       = &Error{"after_closing", "the range closes before so many minutes would be used"}
 	ErrLaneNotClear       = &Error{"lane_not_clear", "the time of the lane's last session is up, and nobody has said that the lane is clear"}
+	ErrLaneReserved       = &Error{"lane_reserved", "the lane is being sold to somebody else"}
 	ErrDurationOutOfRange = &Error{"duration_out_of_range", "the session's duration must stay within 1 to 480 minutes"}
 	ErrNoTimeLeft         = &Error{"no_time_left", "that would leave the session no time; to end it, stop it"}
+
+	ErrReservationOver     = &Error{"reservation_over", "the lane is not reserved under this token: its reservation was ended, or somebody else had the lane since"}
+	ErrReservationNotFound = &Error{"reservation_not_found", "there is no such reservation: it is over, was used or was ended"}
+	ErrReservationLimit    = &Error{"reservation_limit", "this token would have more lanes reserved at once than it may; nothing was reserved"}
+	ErrNoLanesFit          = &Error{"no_lanes_fit", "so many lanes that fit cannot be sold at the moment; nothing was reserved"}
 
 	ErrNotWaiting = &Error{"not_waiting", "the session has begun already"}
 	ErrNotRunning = &Error{"not_running", "the session's time is not running"}

@@ -28,6 +28,10 @@ type Lane struct {
 	// or sold. See ToClear.
 	Uncleared *Uncleared `json:"uncleared,omitempty"`
 
+	// Reservation keeps the lane for a POS that is being paid, as long as it is not over: see ReservedFor. nil before
+	// the first, and once the lane was sold or given free.
+	Reservation *Reservation `json:"reservation,omitempty"`
+
 	// Turn is the lane between two sessions, nil before the end of the first and while one that has begun is on it.
 	// LastTurn is the newest turn that is over, nil before the first.
 	Turn     *Turn     `json:"turn,omitempty"`
@@ -56,7 +60,7 @@ func (l Lane) WithUnsaved(other Lane) Lane {
 func (l Lane) Equal(other Lane) bool {
 	return l.ID == other.ID && l.Session == other.Session && l.Held == other.Held && l.Log == other.Log && l.Fault == other.Fault &&
 		l.Released == other.Released && l.Sale == other.Sale && l.Help == other.Help && l.Stray == other.Stray && l.Uncleared == other.Uncleared &&
-		l.Turn == other.Turn && l.LastTurn == other.LastTurn &&
+		l.Reservation == other.Reservation && l.Turn == other.Turn && l.LastTurn == other.LastTurn &&
 		slices.Equal(l.Open, other.Open) && l.Accessible == other.Accessible && l.Usable == other.Usable && l.Purchasing == other.Purchasing &&
 		l.AwaitsMove == other.AwaitsMove && l.SameTerms(other.Terms)
 }
@@ -88,12 +92,12 @@ type Change struct {
 func (c Change) Changes(lane Lane) bool {
 	return c.Lane.Session != lane.Session || c.Lane.Held != lane.Held || c.Lane.Log != lane.Log || c.Lane.Fault != lane.Fault ||
 		c.Lane.Sale != lane.Sale || c.Lane.Help != lane.Help || c.Lane.Stray != lane.Stray || c.Lane.Uncleared != lane.Uncleared ||
-		c.Lane.Turn != lane.Turn || c.Lane.LastTurn != lane.LastTurn ||
+		c.Lane.Reservation != lane.Reservation || c.Lane.Turn != lane.Turn || c.Lane.LastTurn != lane.LastTurn ||
 		!slices.Equal(c.Lane.Open, lane.Open) || len(c.Events) > 0
 }
 
 // Command is something asked of a lane. Its types are in sell.go, clock.go, warning.go, holds.go, move.go, buy.go,
-// call.go, clearing.go, reopen.go, downtime.go, turn.go, start.go and report.go.
+// call.go, clearing.go, reservation.go, reopen.go, downtime.go, turn.go, start.go and report.go.
 type Command interface {
 	// Name is the word for it in logs and counts.
 	Name() string

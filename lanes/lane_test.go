@@ -17,7 +17,8 @@ func TestLanesAreEqualInEveryField(t *testing.T) {
 		ID: uuid.New(), Session: &lanes.Session{}, Held: true, Log: lanes.Log{ID: "log", Seq: 1}, Fault: "jammed",
 		Released: &lanes.Instant{},
 		Sale:     lanes.OffSale, Help: &lanes.HelpCall{}, Stray: &firstAttemptAt, Uncleared: &lanes.Uncleared{},
-		Turn: &lanes.Turn{}, LastTurn: &lanes.TurnTime{},
+		Reservation: &lanes.Reservation{},
+		Turn:        &lanes.Turn{}, LastTurn: &lanes.TurnTime{},
 		Open:       []*lanes.Purchase{{}},
 		Accessible: true, Usable: true, Purchasing: true, AwaitsMove: true, Terms: wholeTerms,
 	})

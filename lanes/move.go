@@ -28,7 +28,7 @@ func (cmd Move) decide(now Instant, c *Change) error {
 	c.decision.Held = to.Held
 	c.addEvent(SessionModified, &s, to.ID, now)
 	s = c.underHold(s, to, now)
-	to.Session, to.AwaitsMove, to.Uncleared = &s, false, nil
+	to.Session, to.AwaitsMove, to.Uncleared, to.Reservation = &s, false, nil, nil
 	if s.Began != nil { // the turn of the other lane is nobody's: the session has that of the lane where it began
 		to.Turn = nil
 	}
@@ -56,15 +56,8 @@ func (l Lane) vacated(now Instant) Lane {
 // made or dropped, nothing is created there and no other session moves there. Staff may use a lane that is
 // closed for sale, or not clear.
 func (l Lane) AwaitMove(now Instant, by By) (Lane, error) {
-	switch {
-	case l.Session != nil || l.AwaitsMove:
-		return l, ErrLaneOccupied
-	case !l.ForSale() && by != ByStaff:
-		return l, ErrLaneNotAccessible
-	case !l.Usable:
-		return l, ErrLaneNotUsable
-	case l.awaitsClearing(now) && by != ByStaff:
-		return l, ErrLaneNotClear
+	if err := l.checkSale(now, by == ByStaff, ""); err != nil {
+		return l, err
 	}
 	l.AwaitsMove = true
 	return l, nil

@@ -21,26 +21,22 @@ type Create struct {
 	WarnAt []time.Duration
 	// Correlation is what the POS gives the session to know it by; nil: nothing.
 	Correlation *Correlation
+	// Reservation is the token of the lane's reservation; empty: the POS has none.
+	Reservation string
 }
 
 // Name implements Command.
 func (Create) Name() string { return "create" }
 
 func (cmd Create) decide(now Instant, c *Change) error {
-	switch {
-	case c.Lane.Session != nil || c.Lane.AwaitsMove:
-		return ErrLaneOccupied
-	case !c.Lane.ForSale() && !cmd.ByStaff:
-		return ErrLaneNotAccessible
-	case !c.Lane.Usable:
-		return ErrLaneNotUsable
-	case c.Lane.awaitsClearing(now) && !cmd.ByStaff:
-		return ErrLaneNotClear
-	case cmd.Minutes < MinMinutes || cmd.Minutes > MaxMinutes:
+	if err := c.Lane.checkSale(now, cmd.ByStaff, cmd.Reservation); err != nil {
+		return err
+	}
+	if cmd.Minutes < MinMinutes || cmd.Minutes > MaxMinutes {
 		return ErrDurationOutOfRange
 	}
-	sold := time.Duration(cmd.Minutes) * time.Minute
-	if err := c.Lane.beforeClosing(now, 0, cmd.Minutes, MaxMinutes); err != nil && !cmd.AfterClosing {
+	sold, promised := time.Duration(cmd.Minutes)*time.Minute, c.Lane.isPromised(now, cmd.Reservation, cmd.Minutes)
+	if err := c.Lane.beforeClosing(now, 0, cmd.Minutes, MaxMinutes); err != nil && !cmd.AfterClosing && !promised {
 		return err
 	}
 	s := Session{
@@ -48,6 +44,7 @@ func (cmd Create) decide(now Instant, c *Change) error {
 		Sold: sold, Phase: Waiting, Left: sold, Since: now, Created: now, WarnAt: cmd.WarnAt, Correlation: cmd.Correlation,
 	}
 	c.Lane.Uncleared = nil // whoever sells it sends the next customer there
+	c.Lane.Reservation = nil
 	c.Events = make([]Event, 0, 2)
 	c.decision.Minutes, c.decision.Passed = cmd.Minutes, 0
 	c.addEvent(SessionCreated, &s, c.Lane.ID, now)

@@ -61,7 +61,7 @@ func (c Checkpoint) Since(earlier Checkpoint) time.Duration {
 // another boot the time up to the last checkpoint is known by the boot clock of then, and the wall clocks
 // tell what has passed since (Checkpoint.Since): a wall clock that was set before the checkpoint changes
 // nothing. A session's lane is of the checkpoint's boot: the first flush of each owner has a checkpoint and
-// every such lane. For another lane the wall clocks tell, and nothing but its turn-time depends on it.
+// every such lane. For another lane the wall clocks tell: only turn-time and reservation depend on it.
 func (s Snapshot) Restore(now, last Checkpoint) Lane {
 	lane := s.Lane
 	if s.Boot == now.Boot {
@@ -94,6 +94,11 @@ func (s Snapshot) Restore(now, last Checkpoint) Lane {
 	}
 	if lane.Uncleared != nil {
 		lane.Uncleared = &Uncleared{lane.Uncleared.Session, carry(lane.Uncleared.Since)}
+	}
+	if lane.Reservation != nil {
+		reservation := *lane.Reservation
+		reservation.Made = carry(reservation.Made)
+		lane.Reservation = &reservation
 	}
 	if lane.Turn != nil {
 		turn := *lane.Turn

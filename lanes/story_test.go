@@ -122,6 +122,7 @@ func (s *story) command(t *testing.T, d *datadriven.TestData, lane lanes.Lane) (
 			Session: s.last, Customer: "Jo Smith", Minutes: number("minutes"),
 			Purchasing: !d.HasArg("without-purchasing"), AutoStart: d.HasArg("auto-start"),
 			ByStaff: d.HasArg("by-staff"), AfterClosing: d.HasArg("after-closing"), WarnAt: s.durations(t, d, "warn-at"),
+			Reservation: word(t, d, "reservation"),
 		}, nil
 	case "enter":
 		return lanes.Enter{Session: session, Age: s.duration(t, d, "ago")}, nil
@@ -187,6 +188,9 @@ func (s *story) command(t *testing.T, d *datadriven.TestData, lane lanes.Lane) (
 		return lanes.Reopen{Ended: s.ended}, nil
 	}
 	if command := staffCommand(t, d, session); command != nil {
+		return command, nil
+	}
+	if command := s.reservationCommand(t, d); command != nil {
 		return command, nil
 	}
 	t.Fatalf("%s: unknown step: %s", d.Pos, d.Cmd)

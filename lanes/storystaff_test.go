@@ -89,6 +89,13 @@ func describeForStaff(lane lanes.Lane, now lanes.Instant) string {
 	if left := lane.ToClear(now); left > 0 {
 		fmt.Fprintf(&out, "  to be cleared since %s, counts as clear in %s\n", lane.Uncleared.Since.Wall.Format("15:04:05"), left)
 	}
+	if r := lane.Reservation; r != nil {
+		if left := lane.ReservedFor(now); left > 0 {
+			fmt.Fprintf(&out, "  being sold, reserved for %s more\n", left)
+		} else {
+			out.WriteString("  was reserved last, which is over\n")
+		}
+	}
 	if lane.Stray != nil {
 		fmt.Fprintf(&out, "  a carrier was hit at %s without a session\n", lane.Stray.Format("15:04:05"))
 	}

@@ -195,6 +195,13 @@ func snapshots() *rapid.Generator[lanes.Snapshot] {
 		if rapid.Bool().Draw(t, "not clear") {
 			s.Uncleared = &lanes.Uncleared{Session: ids().Draw(t, "last session"), Since: instants().Draw(t, "its end")}
 		}
+		if rapid.Bool().Draw(t, "reserved") {
+			s.Reservation = &lanes.Reservation{
+				ID: ids().Draw(t, "reservation"), Token: names().Draw(t, "token"), Holder: names().Draw(t, "holder"),
+				By: names().Draw(t, "by"), Made: instants().Draw(t, "made"),
+				Term: time.Duration(rapid.Int64().Draw(t, "term")), Minutes: rapid.IntRange(0, lanes.MaxMinutes).Draw(t, "minutes"),
+			}
+		}
 		if rapid.Bool().Draw(t, "between sessions") {
 			s.Turn = &lanes.Turn{
 				After: ids().Draw(t, "session before"), Counted: time.Duration(rapid.Int64().Draw(t, "counted")),
