@@ -596,8 +596,8 @@ func (l *laneActor) putBack(q *request) {
 	time.AfterFunc(reportRetry, func() { l.r.tree.Send(l.self, &resumeReports{l}) })
 }
 
-// arm sets the timer to the deadline, to a warning before it, or to the start of a session that waits, which makes an
-// older one stale. It reads the clock: on a busy machine l.now is tens of ms ago.
+// arm sets the timer to the deadline, to a warning before it, to the start of a session that waits, or to the end of a
+// reservation, which makes an older one stale. It reads the clock: on a busy machine l.now is tens of ms ago.
 func (l *laneActor) arm() {
 	if l.timer != nil {
 		l.timer.Stop()
@@ -612,6 +612,9 @@ func (l *laneActor) arm() {
 			next = warning
 		}
 	}
+	if l.lane.ReservedFor(l.now) > 0 { // the board shows its end
+		next, found = l.lane.Reservation.End(), true
+	}
 	if found {
 		armed := l.timerArmed
 		l.timer = time.AfterFunc(max(0, next.Since(l.r.clock.Now())), func() { l.r.tree.Send(l.self, &timeUp{armed}) })
@@ -624,6 +627,9 @@ func (l *laneActor) timeUp(m *timeUp) {
 	switch {
 	case m.timer != l.timerArmed:
 	case !l.lane.Due(l.now):
+		if l.lane.Reservation != nil && l.lane.ReservedFor(l.now) == 0 {
+			l.r.board.Refresh(l.id)
+		}
 		l.arm()
 	case l.busy():
 		l.closeAhead()

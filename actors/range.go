@@ -41,6 +41,7 @@ type Range struct {
 	*simulation.Simulator
 	*Starts
 	*Batches
+	*Reservations
 
 	id        uuid.UUID
 	clock     clock.Clock

@@ -80,6 +80,7 @@ func (g *Gateway) recover(ctx context.Context, s Settings, epoch uint64) (*Range
 		Save: r.committer.Save, Find: r.Find, AddMinutes: r.addMinutes,
 	})
 	r.Starts, r.Batches = &Starts{r}, &Batches{r}
+	r.Reservations = &Reservations{r: r, turn: make(chan struct{}, 1)}
 	changed, err := r.restoreLanes(ctx, loaded, s.Retire)
 	if err != nil {
 		r.endLife(err)
@@ -162,7 +163,8 @@ func (r *Range) restoreLanes(ctx context.Context, loaded store.Recovered, retire
 				ranOn++
 			}
 			r.committer.Restore(lane)
-			if lane.Session != restored || snapshot.Boot != reading.Boot && (lane.Session != nil || len(lane.Open) > 0) {
+			rebooted := snapshot.Boot != reading.Boot
+			if lane.Session != restored || rebooted && (lane.Session != nil || len(lane.Open) > 0 || lane.Reservation != nil) {
 				carried.Lanes = append(carried.Lanes, lane)
 			}
 			lane.Accessible, lane.Purchasing, lane.Usable = place.Accessible, inForce.Layout.Purchasing, true

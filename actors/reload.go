@@ -281,7 +281,7 @@ func (d *departure) tryVacate(
 	return occupied, errors.Join(errs...)
 }
 
-// end stops the session on the lane, and drops the purchases that wait for staff there.
+// end stops the session on the lane, ends its reservation, and drops the purchases that wait for staff there.
 func (d *departure) end(ctx context.Context, l leavingLane, who string) error {
 	status, _, _ := l.r.board.Lane(l.lane)
 	if s := status.Lane.Session; s != nil {
@@ -291,6 +291,13 @@ func (d *departure) end(ctx context.Context, l leavingLane, who string) error {
 			return fmt.Errorf("stopping session %s on lane %s: %w", s.ID, l.lane, err)
 		}
 		status, _, _ = l.r.board.Lane(l.lane)
+	}
+	if status.Lane.ReservedFor(l.r.clock.Now()) > 0 {
+		err := l.r.StaffLane(ctx, who, l.lane, lanes.EndReservation{Reservation: status.Lane.Reservation.ID})
+		d.note(fmt.Sprintf("the reservation of lane %s", l.lane), err)
+		if err != nil {
+			return fmt.Errorf("ending the reservation of lane %s: %w", l.lane, err)
+		}
 	}
 	for _, open := range status.Lane.Open {
 		err := l.r.Clear(ctx, who, open.ID, false)
@@ -387,6 +394,9 @@ func (l *laneActor) vacate(m *vacate) {
 			s.Remaining(l.now).Round(time.Second))
 	case len(l.lane.Open) > 0:
 		err = fmt.Errorf("%w: lane %s has %d purchases that wait for staff; settle them, or reload with force", errOccupied, l.id, len(l.lane.Open))
+	case l.lane.ReservedFor(l.now) > 0:
+		err = fmt.Errorf("%w: lane %s is being sold, reserved for another %s; wait for that, or reload with force", errOccupied, l.id,
+			l.lane.ReservedFor(l.now).Round(time.Second))
 	case l.busy() || !l.ready:
 		err = errBusy
 	}

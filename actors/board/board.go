@@ -314,6 +314,16 @@ func (v *View) wakeOf(i int32) chan struct{} {
 	return waiting
 }
 
+// Refresh is a change of what is seen of a lane as time goes by.
+func (b *Board) Refresh(lane uuid.UUID) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if i, found := b.places[lane]; found {
+		b.noteChange(i)
+		b.raiseVersion()
+	}
+}
+
 // Touch is a change of something that is shown beside the lanes.
 func (b *Board) Touch() {
 	b.mu.Lock()
