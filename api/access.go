@@ -65,6 +65,7 @@ func (s Settings) authenticate(refused prometheus.Counter, fail endpoint.FailFun
 				return
 			}
 			request.SetRange(r.Context(), id)
+			request.SetCredential(r.Context(), credential.Digest)
 			if credential.Name != "" {
 				request.SetWho(r.Context(), credential.Name)
 				r = r.WithContext(trace.WithWho(r.Context(), credential.Name))

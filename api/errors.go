@@ -12,9 +12,13 @@ import (
 
 // posErrors is the table of WIRE.md, Errors: the response to each code.
 var posErrors = extended(refusals(map[int][]*lanes.Error{
-	404: {lanes.ErrLaneNotFound, lanes.ErrGroupNotFound, lanes.ErrSessionNotFound, lanes.ErrSessionEnded, lanes.ErrPurchaseNotFound, lanes.ErrEventNotFound, lanes.ErrStartNotFound},
+	404: {
+		lanes.ErrLaneNotFound, lanes.ErrGroupNotFound, lanes.ErrSessionNotFound, lanes.ErrSessionEnded, lanes.ErrPurchaseNotFound, lanes.ErrEventNotFound, lanes.ErrStartNotFound,
+		lanes.ErrReservationNotFound,
+	},
 	409: {
-		lanes.ErrLaneOccupied, lanes.ErrLaneNotAccessible, lanes.ErrLaneNotUsable, lanes.ErrLaneNotClear, lanes.ErrAfterClosing,
+		lanes.ErrLaneOccupied, lanes.ErrLaneReserved, lanes.ErrReservationOver, lanes.ErrReservationLimit, lanes.ErrNoLanesFit,
+		lanes.ErrLaneNotAccessible, lanes.ErrLaneNotUsable, lanes.ErrLaneNotClear, lanes.ErrAfterClosing,
 		lanes.ErrDurationOutOfRange,
 		lanes.ErrNoTimeLeft, lanes.ErrNotRunning, lanes.ErrNotWaiting, lanes.ErrStartScheduled, lanes.ErrNotPaused, lanes.ErrCeasefire, lanes.ErrWebhookNotConfigured,
 		lanes.ErrWebhookGone, lanes.ErrProductsNotConfigured,

@@ -160,6 +160,18 @@ func (f *fakeRange) Start(id uuid.UUID) (lanes.StartView, error) {
 
 func (f *fakeRange) DeleteStart(context.Context, uuid.UUID, *lanes.Key) error { return f.err }
 
+func (f *fakeRange) Reserve(
+	_ context.Context, wanted lanes.Wanted, reservation lanes.Reservation, _ *lanes.KeyOf[lanes.Reserved],
+) (lanes.Reserved, error) {
+	return lanes.Reserved{ID: reservation.ID, Lanes: append(wanted.Lanes, uuid.MustParse(theLane)), Until: noon}, f.err
+}
+
+func (f *fakeRange) Reservation(id uuid.UUID) (lanes.Reserved, error) {
+	return lanes.Reserved{ID: id, Lanes: []uuid.UUID{uuid.MustParse(theLane)}, Until: noon}, f.err
+}
+
+func (f *fakeRange) EndReservation(context.Context, uuid.UUID, *lanes.Key) error { return f.err }
+
 func (f *fakeRange) Now() lanes.Instant { return lanes.Instant{Wall: noon} }
 
 func (f *fakeRange) Redeliver(

@@ -213,4 +213,5 @@ type Reserved struct {
 	ID    uuid.UUID
 	Lanes []uuid.UUID // that it keeps, in display order
 	Until time.Time   // UTC
+	Token string      // only in the answer to whoever has made it
 }

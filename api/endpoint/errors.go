@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 // Errors is the table of all codes: the response of each, which the document repeats.
@@ -99,6 +101,11 @@ type bounded interface {
 	Bounds() (closes, opens time.Time, most int)
 }
 
+// kept is a refusal of a lane that is kept for somebody else until then.
+type kept interface {
+	ReservedUntil() time.Time
+}
+
 // problem returns how the wire shows err. An error without a code of the table is a defect: `internal`,
 // without its text.
 func (e Errors) problem(err error) (entry Error, body failure) {
@@ -135,6 +142,15 @@ func (e Errors) problem(err error) (entry Error, body failure) {
 			}
 		}
 	}
+	var reserved kept
+	if errors.As(err, &reserved) {
+		until := reserved.ReservedUntil()
+		body.Reserved = OptionalStamp(&until)
+	}
+	var onLane interface{ LaneID() uuid.UUID }
+	if errors.As(err, &onLane) {
+		body.Lane = new(onLane.LaneID())
+	}
 	var waiting interface{ RetryAfter() time.Duration }
 	if errors.As(err, &waiting) && waiting.RetryAfter() > 0 {
 		entry.RetryAfter = waiting.RetryAfter()
@@ -168,6 +184,9 @@ type failure struct {
 	TraceID string `json:"trace_id" doc:"Quote it when you report an issue" pattern:"^[0-9a-f]{32}$"`
 	Fields  Faults `json:"fields,omitempty" doc:"With invalid_request only: what is wrong, by field"`
 	Oldest  string `json:"oldest,omitempty" doc:"With cursor_gone only: the cursor to go on behind; what was before it is not kept" pattern:"^[0-9]+$"`
+
+	Lane     *uuid.UUID `json:"lane_id,omitempty" doc:"Of a request about several lanes: the one that it was refused for" example:"44444444-4444-4444-8444-000000000001"`
+	Reserved *string    `json:"reserved_until,omitempty" doc:"With lane_reserved only: when the reservation is over" format:"date-time"`
 
 	Results []Part `json:"results,omitempty" doc:"With batch_refused only: every operation that is refused, and why"`
 	Bounds

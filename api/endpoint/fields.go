@@ -24,6 +24,11 @@ func (in *Input) Pairs(name string, most, bytes int, description string, example
 	return readField(in, field{place: inBody, name: name, description: description, example: example}, pairs{most, bytes}, nil)
 }
 
+// OptionalSecret is OptionalText without an example: the document's examples work, and no made-up one would.
+func (in *Input) OptionalSecret(name string, longest int, description string) string {
+	return readField(in, field{place: inBody, name: name, description: description}, text{1, longest}, "")
+}
+
 // ID reads a required UUID of the body.
 func (in *Input) ID(name, description, example string) uuid.UUID {
 	return readField(in, field{place: inBody, name: name, description: description, required: true, example: example}, id{}, uuid.Nil)
@@ -37,6 +42,11 @@ func (in *Input) OptionalID(name, description string) uuid.UUID {
 // IDs reads a required list of different UUIDs of the body, of 1 to most.
 func (in *Input) IDs(name string, most int, description string, example []string) []uuid.UUID {
 	return readField(in, field{place: inBody, name: name, description: description, required: true, example: example}, ids{most}, nil)
+}
+
+// OptionalIDs reads a list of different UUIDs of the body, of 1 to most; nil if none is given.
+func (in *Input) OptionalIDs(name string, most int, description string) []uuid.UUID {
+	return readField(in, field{place: inBody, name: name, description: description}, ids{most}, nil)
 }
 
 // OptionalTime reads a time of the body (RFC 3339); zero if none is given.

@@ -4,6 +4,7 @@ package request
 
 import (
 	"context"
+	"crypto/sha256"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -22,6 +23,8 @@ import (
 
 // Info is what is known of one request. Only the goroutine that serves the request uses it.
 type Info struct {
+	credential [sha256.Size]byte // digest of the POS's token
+
 	Began    time.Time
 	TraceID  string
 	Client   string        // the address, with port
@@ -92,6 +95,21 @@ func SetWho(ctx context.Context, name string) {
 	if i := Of(ctx); i != nil {
 		i.Who = name
 	}
+}
+
+// SetCredential records the digest of the POS's token.
+func SetCredential(ctx context.Context, digest [sha256.Size]byte) {
+	if i := Of(ctx); i != nil {
+		i.credential = digest
+	}
+}
+
+// Credential returns the digest of the POS's token; zeros if it is not known.
+func Credential(ctx context.Context) (digest [sha256.Size]byte) {
+	if i := Of(ctx); i != nil {
+		return i.credential
+	}
+	return digest
 }
 
 // RangeID returns the range that the request is for; uuid.Nil if it is not known.

@@ -21,7 +21,7 @@ func Endpoints(h v2.Handlers) []endpoint.Endpoint {
 	}
 	create := func(ctx context.Context, sale v2.Sale, key *lanes.Key) (*lanes.SessionView, error) {
 		view, err := h.Create(ctx, sale, key)
-		return view, closingAs("lane_not_accessible", err)
+		return view, reservedAs("lane_occupied", closingAs("lane_not_accessible", err))
 	}
 	return slices.Concat(
 		endpoint.Group("Range information", "What the range is made of.",
@@ -49,6 +49,15 @@ func Endpoints(h v2.Handlers) []endpoint.Endpoint {
 // know no other. Any other error stays as it is.
 func closingAs(code string, err error) error {
 	if errors.Is(err, lanes.ErrAfterClosing) {
+		return endpoint.Refuse(code, err.Error(), 0)
+	}
+	return err
+}
+
+// reservedAs returns the refusal of a lane that is reserved under a code that this version has. Any other error stays
+// as it is.
+func reservedAs(code string, err error) error {
+	if errors.Is(err, lanes.ErrLaneReserved) {
 		return endpoint.Refuse(code, err.Error(), 0)
 	}
 	return err

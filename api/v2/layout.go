@@ -39,6 +39,7 @@ type LaneStatus struct {
 	Link      string     `json:"link" enum:"up,down,faulty" doc:"The connection to the lane's hardware" example:"up"`
 	LinkSince string     `json:"link_since" format:"date-time" example:"2026-05-01T09:00:00.000Z"`
 	NotUsable *string    `json:"not_usable_because" doc:"Null while the lane is usable" example:"null"`
+	Reserved  *string    `json:"reserved_until,omitempty" format:"date-time" doc:"Until when the lane is reserved for a POS whose customer pays; only while it is" example:"2026-05-01T10:03:00.000Z"`
 }
 
 // Bays returns the range's bays.
@@ -58,7 +59,12 @@ func ViewOfLane(lane lanes.LaneStatus) LaneView {
 	return LaneView{lane.ID, lane.Bay, lane.Name, lane.Lane.ForSale(), lane.NotUsable == ""}
 }
 
-func statusOf(lane lanes.LaneStatus) LaneStatus {
+func statuses(_ context.Context, r Range, _ endpoint.Empty) ([]LaneStatus, error) {
+	now := r.Now()
+	return endpoint.Views(r.Lanes(), func(lane lanes.LaneStatus) LaneStatus { return statusOf(lane, now) }), nil
+}
+
+func statusOf(lane lanes.LaneStatus, now lanes.Instant) LaneStatus {
 	status := LaneStatus{
 		ID: lane.ID, Phase: "free", Hold: lane.Lane.Held,
 		Link: string(lane.Link), LinkSince: endpoint.Stamp(lane.LinkSince),
@@ -66,6 +72,10 @@ func statusOf(lane lanes.LaneStatus) LaneStatus {
 	}
 	if session := lane.Lane.Session; session != nil {
 		status.Session, status.Phase = &session.ID, string(session.Phase)
+	}
+	if left := lane.Lane.ReservedFor(now); left > 0 {
+		until := now.Wall.Add(left)
+		status.Reserved = endpoint.OptionalStamp(&until)
 	}
 	return status
 }

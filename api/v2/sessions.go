@@ -78,6 +78,7 @@ func ReadSale(customer string) func(*endpoint.Input) Sale {
 // readSale reads a sale of this version.
 func readSale(in *endpoint.Input) Sale {
 	sale := ReadSale("customer_name")(in)
+	sale.Command.Reservation = in.OptionalSecret("reservation", maxReservationToken, "The token of the lane's reservation")
 	minutes := in.Integers("warn_at_minutes", lanes.MaxWarnings, lanes.MinMinutes, lanes.MaxMinutes,
 		"With how many minutes left the session is warned (`sessionEnding`); none: as the range has it, an empty list: never", []int{10, 2})
 	if minutes != nil {

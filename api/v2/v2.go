@@ -35,6 +35,12 @@ type Range interface {
 	DeleteStart(ctx context.Context, start uuid.UUID, key *lanes.Key) error
 	// Batch carries out several operations, all or each that can be; lanes.Refusals are why none of an atomic one was.
 	Batch(ctx context.Context, batch lanes.Batch, key *lanes.KeyOf[[]lanes.BatchResult]) ([]lanes.BatchResult, error)
+	// Reserve keeps lanes from everybody but the holder of the reservation's token.
+	Reserve(ctx context.Context, wanted lanes.Wanted, reservation lanes.Reservation, key *lanes.KeyOf[lanes.Reserved]) (lanes.Reserved, error)
+	// Reservation returns a reservation with the lanes that it keeps, or lanes.ErrReservationNotFound.
+	Reservation(id uuid.UUID) (lanes.Reserved, error)
+	// EndReservation gives the lanes of a reservation free, if it keeps any.
+	EndReservation(ctx context.Context, id uuid.UUID, key *lanes.Key) error
 	// Now reads the range's clock.
 	Now() lanes.Instant
 	// KeyReused reports whether another request has the idempotency key.
@@ -102,7 +108,7 @@ func (h Handlers) Endpoints() []endpoint.Endpoint {
 			endpoint.Handle("GET", "/lanes", 200, "The range's lanes, in display order, not grouped by bay",
 				endpoint.NoInput, List(h, Range.Lanes, ViewOfLane), "starting", "not_owner"),
 			endpoint.Handle("GET", "/lanes/status", 200, "How every lane stands, in display order",
-				endpoint.NoInput, List(h, Range.Lanes, statusOf), "starting", "not_owner").
+				endpoint.NoInput, endpoint.WithTarget(h.RangeOf, statuses), "starting", "not_owner").
 				Describe("Who is on a lane, whether the fire line is locked, and why a lane is not usable."),
 		),
 		endpoint.Group("Sessions", sellTime,
@@ -112,7 +118,7 @@ func (h Handlers) Endpoints() []endpoint.Endpoint {
 			endpoint.Handle("GET", "/sessions/{id}", 200, "One active session", readID, endpoint.WithTarget(h.RangeOf, session),
 				"starting", "not_owner", "session_not_found", "session_ended", "store_unavailable"),
 			endpoint.Command("POST", "/sessions", 201, "Sell time on a free lane", readSale, h.Create,
-				sold, append(SaleCodes(), afterClosing)...).
+				sold, append(SaleCodes(), "lane_reserved", "reservation_over", afterClosing)...).
 				Describe(aboutClosing+"With `auto_start` the time runs at once, otherwise from when the customer enters the lane."),
 			h.command("modify", "Add minutes to a session, or take minutes away", readModify, "duration_out_of_range", "no_time_left", afterClosing).
 				Describe(aboutClosing+"The new total must be within 1 to 480 minutes and must leave the session some time: to end it, stop it."),
@@ -124,9 +130,10 @@ func (h Handlers) Endpoints() []endpoint.Endpoint {
 			h.command("resume", "Start a paused session's clock again", readResume, "not_paused", "ceasefire"),
 			endpoint.Command("POST", "/sessions/{id}/move", 204, "Let a session go on in another lane, with its time left",
 				readMove, h.move, endpoint.NoBody,
-				SessionCodes("lane_not_found", "lane_occupied", "lane_not_accessible", "lane_not_usable", "lane_not_clear")...),
+				SessionCodes("lane_not_found", "lane_occupied", "lane_reserved", "lane_not_accessible", "lane_not_usable", "lane_not_clear")...),
 		),
 		endpoint.Group("Sessions", sellTime, h.batchEndpoint()),
+		h.reservationEndpoints(),
 		h.startEndpoints(),
 		endpoint.Group("Records", "What has happened, page by page: read behind the cursor `next` of the page before.",
 			endpoint.HandleAwaited("GET", EventsPath, 200, "The event log behind a cursor, oldest first",

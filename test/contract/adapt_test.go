@@ -76,6 +76,9 @@ func (f *fixture) adapted(r *http.Request, session string) *http.Request {
 	if strings.HasSuffix(r.URL.Path, "/batch") && !meantToFail(r) { // nor which operations cannot be, one after the other
 		body = []byte(`{"operations":[{"op":"modify","session_id":"` + session + `","time":5}]}`)
 	}
+	if strings.HasSuffix(r.URL.Path, "/reservations") && !meantToFail(r) { // likewise
+		body = []byte(aReservation)
+	}
 	request, err := http.NewRequest(r.Method, target, bytes.NewReader(body))
 	require.NoError(f.t, err)
 	request.Header = r.Header.Clone()

@@ -3,6 +3,7 @@ package contract
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,6 +13,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"rangegate/test/support"
 )
 
@@ -19,17 +22,20 @@ import (
 // range. Before each request it brings the range into one state: its only session is on lane 1 and runs. It is
 // paused where the request is to resume it, waits where it is to start it (with a start where that is asked for), and
 // has ended where its end is read. What an
-// earlier request has simulated is undone.
+// earlier request has simulated or reserved is undone.
 // Then it adapts the request to that and passes it on. It leaves the answer as it is.
 type fixture struct {
 	URL string
 
-	t       testing.TB
-	pos     support.POS
-	mu      sync.Mutex
-	keys    map[string]bool // idempotency keys that were used
-	undo    bool            // the request before has simulated a state of the range
-	answers []string        // "GET /api/v2/pos/lanes 200"
+	t        testing.TB
+	pos      support.POS
+	mu       sync.Mutex
+	keys     map[string]bool // idempotency keys that were used
+	undo     bool            // the request before has simulated a state of the range
+	reserved struct {        // the reservation that a request has made
+		ID string `json:"reservation_id"`
+	}
+	answers []string // "GET /api/v2/pos/lanes 200"
 }
 
 func newFixture(t testing.TB, gateway *support.Gateway) *fixture {
@@ -62,6 +68,7 @@ func (f *fixture) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	f.judge(request, answer)
+	f.noteReservation(request, answer)
 	for name, values := range answer.header {
 		w.Header()[name] = values
 	}
@@ -112,6 +119,7 @@ const soldMinutes = 240
 // reset makes the only session, in the state that a request to the path needs, and returns its id.
 func (f *fixture) reset(path string) string {
 	f.endSimulation()
+	f.endReservation()
 	f.undo = strings.Contains(path, "/simulate/")
 	for id := range f.pos.Sessions() {
 		f.pos.Insist(http.StatusNoContent, "POST", "/sessions/"+id+"/stop", "")
@@ -129,6 +137,10 @@ func (f *fixture) reset(path string) string {
 	if strings.HasSuffix(path, "/start") || strings.HasSuffix(path, "/starts") || strings.HasSuffix(path, "/simulate/enter") {
 		return order(`,"auto_start":false`)
 	}
+	if strings.Contains(path, "/reservations/") {
+		f.pos.Insist(http.StatusCreated, "POST", "/reservations", aReservation).Decode(f.t, &f.reserved)
+		return f.reserved.ID
+	}
 	session := order()
 	if strings.Contains(path, "/history/") {
 		f.pos.Insist(http.StatusNoContent, "POST", "/sessions/"+session+"/stop", "")
@@ -139,6 +151,24 @@ func (f *fixture) reset(path string) string {
 		f.pos.Insist(http.StatusNoContent, "POST", "/sessions/"+session+"/pause", "")
 	}
 	return session
+}
+
+// aReservation is a request for one lane, for a short while: what it leaves is over soon.
+const aReservation = `{"lanes":1,"seconds":10}`
+
+// noteReservation notes what a request has reserved.
+func (f *fixture) noteReservation(r *http.Request, answer answered) {
+	if strings.HasSuffix(r.URL.Path, "/reservations") && answer.status == http.StatusCreated {
+		require.NoError(f.t, json.Unmarshal(answer.body, &f.reserved))
+	}
+}
+
+// endReservation gives free what an earlier request has reserved.
+func (f *fixture) endReservation() {
+	if f.reserved.ID != "" {
+		f.pos.Insist(http.StatusNoContent, "DELETE", "/reservations/"+f.reserved.ID, "")
+		f.reserved.ID = ""
+	}
 }
 
 // startOf is a request that the session begins some time from now.
