@@ -153,6 +153,9 @@ func (c *screen) laneEndpoints() []endpoint.Endpoint {
 		command("sale", "Offer the lane, or not", readOffer),
 		command("help", "Help is coming, or was given", readHelp),
 		command("cleared", "The lane is clear", func(*endpoint.Input) lanes.Command { return lanes.Cleared{} }),
+		command("end-reservation", "The lane is not kept for a POS any more", func(in *endpoint.Input) lanes.Command {
+			return lanes.EndReservation{Reservation: in.ID("reservation_id", "The reservation", endpoint.ExampleID)}
+		}),
 		command("stray-hit", "The hit without a session is known", func(*endpoint.Input) lanes.Command { return lanes.HitNoted{} }),
 		endpoint.Handle("GET", "/purchases", 200, "The purchases that wait for staff", endpoint.NoInput, endpoint.WithTarget(c.rangeOf, purchases)),
 		endpoint.Handle("POST", "/purchases/{id}/settle", 204, "Settle one by hand", readSettlement, endpoint.WithTarget(c.rangeOf, settle)),

@@ -45,6 +45,7 @@ func TestCommandsAreGivenInTheNameOfTheUser(t *testing.T) {
 		{"POST", "lanes/" + lane1 + "/sale", `{"sale":"closed"}`, 204, "sam at " + lane1 + ": offer {Sale:closed}"},
 		{"POST", "lanes/" + lane1 + "/help", `{"done":false}`, 204, "sam at " + lane1 + ": help_coming {}"},
 		{"POST", "lanes/" + lane1 + "/help", `{"done":true}`, 204, "sam at " + lane1 + ": help_done {}"},
+		{"POST", "lanes/" + lane1 + "/end-reservation", `{"reservation_id":"` + session1 + `"}`, 204, "sam at " + lane1 + ": end_reservation {Reservation:" + session1 + "}"},
 		{"POST", "lanes/" + lane1 + "/cleared", "", 204, "sam at " + lane1 + ": cleared {}"},
 		{"POST", "lanes/" + lane1 + "/stray-hit", "", 204, "sam at " + lane1 + ": hit_noted {}"},
 		{"POST", "purchases/" + lane1 + "/settle", `{"credit":true}`, 204, "sam settles " + lane1 + ": true"},

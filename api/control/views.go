@@ -69,6 +69,7 @@ type laneView struct {
 	Purchase  *purchaseView  `json:"purchase"`
 	Contest   *contestView   `json:"second_controller"`
 	Uncleared *unclearedView `json:"uncleared"` // null: it is clear
+	Reserved  *reservedView  `json:"reserved,omitempty"`
 }
 
 // contestView is a second controller that was refused, by the addresses of both.
@@ -83,6 +84,13 @@ type unclearedView struct {
 	Session uuid.UUID `json:"session_id"`
 	Since   string    `json:"since"`
 	LeftMS  int64     `json:"left_ms"` // until it counts as clear
+}
+
+// reservedView is a lane that is being sold: a POS has reserved it while its customer pays.
+type reservedView struct {
+	ID     uuid.UUID `json:"reservation_id"`
+	Until  string    `json:"until"`
+	LeftMS int64     `json:"left_ms"`
 }
 
 type sessionView struct {
@@ -134,6 +142,9 @@ func viewOf(s lanes.LaneStatus, now lanes.Instant) laneView {
 	if left := s.Lane.ToClear(now); left > 0 {
 		last := s.Lane.Uncleared
 		shown.Uncleared = &unclearedView{last.Session, endpoint.Stamp(last.Since.Wall), left.Milliseconds()}
+	}
+	if left := s.Lane.ReservedFor(now); left > 0 {
+		shown.Reserved = &reservedView{s.Lane.Reservation.ID, endpoint.Stamp(now.Wall.Add(left)), left.Milliseconds()}
 	}
 	session := s.Lane.Session
 	if session == nil {

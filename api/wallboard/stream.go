@@ -51,9 +51,10 @@ type laneView struct {
 	Name     string      `json:"name"`
 	Phase    lanes.Phase `json:"phase"` // of its session; free without one
 	LeftMS   int64       `json:"left_ms"`
-	StartsMS *int64      `json:"starts_ms,omitempty"` // until its session begins together with others
-	Customer string      `json:"customer,omitempty"`  // shortened; only where names are shown
-	ClearMS  int64       `json:"clear_ms"`            // the last session's time is up, and its customer has so long to clear the lane
+	StartsMS *int64      `json:"starts_ms,omitempty"`   // until its session begins together with others
+	Customer string      `json:"customer,omitempty"`    // shortened; only where names are shown
+	ClearMS  int64       `json:"clear_ms"`              // the last session's time is up, and its customer has so long to clear the lane
+	Reserved *int64      `json:"reserved_ms,omitempty"` // a POS is being paid for it, and keeps it so long
 	ForSale  bool        `json:"for_sale"`
 	Usable   bool        `json:"usable"`
 	Link     bool        `json:"link"` // it is up
@@ -78,6 +79,9 @@ func viewer(names bool) func(lanes.LaneStatus, lanes.Instant) laneView {
 			if call.Coming {
 				shown.Help = "coming"
 			}
+		}
+		if left := s.Lane.ReservedFor(now); left > 0 {
+			shown.Reserved = new(left.Milliseconds())
 		}
 		if s.Lane.Session != nil {
 			view := s.Lane.View(now)

@@ -207,6 +207,12 @@ func TestAnEveningAtTheCounter(t *testing.T) {
 	play(t, "counter")
 }
 
+// A lane that is reserved for a checkout is being sold on every screen of staff, until it is sold or staff end that.
+func TestALaneForACheckout(t *testing.T) {
+	t.Parallel()
+	play(t, "checkout")
+}
+
 // A relay of twenty lanes is sold and started together by a few touches.
 func TestARelay(t *testing.T) {
 	t.Parallel()

@@ -48,6 +48,9 @@ export class Acts {
     if (what === "offer" && SALES.includes(detail)) {
       return t(`sale.${detail}`);
     }
+    if (what === "reserve") {
+      return t("acts.seconds", { n: detail });
+    }
     if (what === "schedule_start") {
       return t.moment(detail);
     }

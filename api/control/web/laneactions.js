@@ -39,7 +39,7 @@ export class LaneActions {
 
   #drawCalls(lane) {
     const { t } = this.#client;
-    const key = `${lane.lane_id} ${lane.help?.at} ${lane.help?.coming} ${lane.stray_hit} ${lane.uncleared?.session_id}`;
+    const key = `${lane.lane_id} ${lane.help?.at} ${lane.help?.coming} ${lane.stray_hit} ${lane.uncleared?.session_id} ${lane.reserved?.until}`;
     if (key === this.#drawnCalls) {
       return;
     }
@@ -49,6 +49,10 @@ export class LaneActions {
     const calls = [];
     if (lane.uncleared) {
       calls.push(call(t("lane.cleared"), "check", "primary", "cleared"));
+    }
+    if (lane.reserved) {
+      const { reservation_id: id, until } = lane.reserved;
+      calls.push(element("span.note", {}, t("lane.reserved", { time: t.seconds(until) })), call(t("lane.end_reservation"), "close", "", "end-reservation", { reservation_id: id }));
     }
     if (lane.help && !lane.help.coming) {
       calls.push(call(t("help.coming"), "bell", "primary", "help", { done: false }));

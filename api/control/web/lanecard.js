@@ -3,7 +3,7 @@ import { formatTime } from "/screens/clock.js";
 import { element, replaceKeepingFocus, setFlag, setText } from "/screens/element.js";
 import { icon } from "/screens/icons.js";
 import { ErrorText, ignoreQuickRepeats, ignoreStaleClicks } from "./actions.js";
-import { laneStartsIn, laneTimeLeft } from "./model.js";
+import { laneReservedFor, laneStartsIn, laneTimeLeft } from "./model.js";
 import { quickActions } from "./quick.js";
 import { notReached, stateOf, urgency } from "./rules.js";
 
@@ -57,7 +57,7 @@ export class LaneCard {
     this.#redraw("state", shown, () => this.#state.replaceChildren(icon(SIGNS[shown]), t(`state.${shown}`)));
     setText(this.#customer, session ? session.customer_name : "");
     setText(this.#sold, session ? t("card.sold", { minutes: session.duration }) : "");
-    this.#redraw("badges", JSON.stringify([lane.help, lane.uncleared !== null, lane.stray_hit, lane.purchase, lane.link, lane.link_since, lane.second_controller, lane.held, lane.locked,
+    this.#redraw("badges", JSON.stringify([lane.help, lane.uncleared !== null, lane.reserved?.until, lane.stray_hit, lane.purchase, lane.link, lane.link_since, lane.second_controller, lane.held, lane.locked,
       lane.not_usable_because, session?.ran_on_ms, session?.paused_by_hold]),
     () => this.#badges.replaceChildren(...badges(this.#client, lane)));
     this.#redraw("actions", `${state} ${session?.session_id} ${session?.paused_by_hold} ${lane.held} ${lane.help?.coming}`, () => this.#drawActions());
@@ -79,6 +79,9 @@ export class LaneCard {
     setFlag(this.element, "data-session", session !== null);
     const leftMs = session ? laneTimeLeft(this.lane, at) : 0;
     const startsIn = laneStartsIn(this.lane, at);
+    if (this.lane.reserved) {
+      setText(this.#badges.querySelector(".reserved-left"), formatTime(laneReservedFor(this.lane, at)));
+    }
     if (!session) {
       setText(this.#time, "");
     } else if (startsIn !== null) {
@@ -139,7 +142,7 @@ function nameParts(name) {
   return [element("span.word", {}, word), element("span.number", {}, number)];
 }
 
-// badges are the further states of a lane, each with an icon and words: not clear, help, hold, link, purchase, a hit without a session.
+// badges are the further states of a lane, each with an icon and words: not clear, being sold, help, hold, link, purchase, a hit without a session.
 export function badges(client, lane) {
   const { t } = client;
   const list = [];
@@ -150,6 +153,10 @@ export function badges(client, lane) {
   }
   if (lane.uncleared) {
     add("warn", "leave", t("badge.uncleared"));
+  }
+  if (lane.reserved) {
+    add("plain", "cart", t("badge.reserved"));
+    list.at(-1).append(element("span.reserved-left"));
   }
   if (lane.help) {
     add(lane.help.coming ? "plain" : "warn", "bell", t(lane.help.coming ? "badge.help_coming" : "badge.help", { time: t.time(lane.help.at) }));

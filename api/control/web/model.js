@@ -183,6 +183,11 @@ export function laneTimeLeft(lane, at) {
   return timeLeft(lane.session.left_ms, lane.phase === "running", lane.sentAt, at);
 }
 
+// laneReservedFor returns how long the lane stays reserved at the instant `at`, in ms.
+export function laneReservedFor(lane, at) {
+  return Math.max(0, timeLeft(lane.reserved.left_ms, true, lane.sentAt, at));
+}
+
 // laneStartsIn returns how long it is at the instant `at` until the lane's session begins together with others, in ms; null if it does not.
 export function laneStartsIn(lane, at) {
   const startsMs = lane.session?.starts_ms;

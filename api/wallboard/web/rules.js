@@ -3,7 +3,7 @@ import { timeLeft } from "/screens/clock.js";
 import { markOf } from "/screens/marks.js";
 
 // stateOf returns the state of a lane at the instant `at`: the phase of its session, or over when its time is up; without a session
-// ended until the lane is clear, unusable, closed or free.
+// ended until the lane is clear, unusable, reserved while it is being sold, closed or free.
 export function stateOf(lane, at) {
   if (lane.phase !== "free") {
     return lane.phase === "running" && leftOf(lane, at) <= 0 ? "over" : lane.phase;
@@ -14,12 +14,20 @@ export function stateOf(lane, at) {
   if (!lane.usable) {
     return "unusable";
   }
+  if (reservedFor(lane, at) > 0) {
+    return "reserved";
+  }
   return lane.for_sale ? "free" : "closed";
 }
 
 // leftOf returns the time left of the lane's session at the instant `at`, in ms, and never less than 0.
 export function leftOf(lane, at) {
   return Math.max(0, timeLeft(lane.left_ms, lane.phase === "running", lane.sentAt, at));
+}
+
+// reservedFor returns how long the lane stays reserved at the instant `at`, in ms; 0 if it is not.
+export function reservedFor(lane, at) {
+  return lane.reserved_ms === undefined ? 0 : Math.max(0, timeLeft(lane.reserved_ms, true, lane.sentAt, at));
 }
 
 // startsIn returns how long it is at the instant `at` until the lane's session begins together with others, in ms; null if it does not.

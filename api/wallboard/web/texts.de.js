@@ -22,6 +22,7 @@ export default {
   "state.closed": "Geschlossen",
   "state.unusable": "Gestört",
   "state.waiting": "Wartet",
+  "state.reserved": "Wird verkauft",
   "starts": "Beginnt in",
   "state.paused": "Pausiert",
   "state.over": "Zeit ist um",

@@ -22,6 +22,7 @@ export default {
   "state.closed": "Closed",
   "state.unusable": "Out of order",
   "state.waiting": "Waiting",
+  "state.reserved": "Being sold",
   "starts": "Starts in",
   "state.paused": "Paused",
   "state.over": "Time up",

@@ -11,6 +11,8 @@ test("a lane's state changes by itself when a time is over", () => {
   assert.equal(stateOf(lane({ for_sale: false, usable: false }), 0), "unusable");
   const ended = lane({ clear_ms: 5000 });
   assert.deepEqual([5999, 6000].map((at) => stateOf(ended, at)), ["ended", "free"]);
+  const reserved = lane({ reserved_ms: 5000 });
+  assert.deepEqual([5999, 6000].map((at) => stateOf(reserved, at)), ["reserved", "free"]);
   const running = lane({ phase: "running", left_ms: 5000 });
   assert.deepEqual([5999, 6000, 9000].map((at) => stateOf(running, at)), ["running", "over", "over"]);
   assert.deepEqual([1000, 3500, 9000].map((at) => leftOf(running, at)), [5000, 2500, 0]);
