@@ -185,11 +185,9 @@ func (c *Change) settle(s Session, cmd Settle, now Instant) {
 	minutes := s.Purchase.Minutes()
 	s.Purchase = cmd.settledPurchase(s.Purchase)
 	if cmd.Phase == Accepted && minutes > 0 {
-		longer, err := s.sell(now, time.Duration(minutes)*time.Minute)
+		longer, err := c.extend(s, now, minutes)
 		if err == nil {
 			s = longer
-			c.decision.Minutes = minutes
-			c.addEvent(SessionModified, &s, c.Lane.ID, now)
 		} else {
 			s.Purchase = s.Purchase.settled(Unresolved, sayAskStaff, "accepted, but "+err.Error())
 		}
@@ -231,11 +229,9 @@ func (cmd Clear) decide(now Instant, c *Change) error {
 	}
 	if cmd.Credit {
 		if minutes := open.Minutes(); minutes > 0 {
-			if s, err = s.sell(now, time.Duration(minutes)*time.Minute); err != nil {
+			if s, err = c.extend(s, now, minutes); err != nil {
 				return err
 			}
-			c.decision.Minutes = minutes
-			c.addEvent(SessionModified, &s, c.Lane.ID, now)
 		}
 	}
 	if s.Purchase.ID == open.ID {

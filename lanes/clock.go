@@ -74,7 +74,10 @@ func (cmd Pause) decide(now Instant, c *Change) error {
 	if c.Lane.StartDue(now) {
 		s = c.beginByStart(s, now)
 	}
-	if s.Phase != Running {
+	switch {
+	case s.InGrace():
+		return ErrInGrace
+	case s.Phase != Running:
 		return ErrNotRunning
 	}
 	s = s.pause(now, false)
@@ -95,10 +98,12 @@ func (cmd Resume) decide(now Instant, c *Change) error {
 	if err != nil {
 		return err
 	}
-	if s.Phase != Paused {
+	switch {
+	case s.InGrace():
+		return ErrInGrace
+	case s.Phase != Paused:
 		return ErrNotPaused
-	}
-	if c.Lane.Held {
+	case c.Lane.Held:
 		return ErrCeasefire
 	}
 	s = s.resume(now)
@@ -107,7 +112,7 @@ func (cmd Resume) decide(now Instant, c *Change) error {
 	return nil
 }
 
-// Stop ends a session.
+// Stop ends a session. One that is in its grace has ended at its deadline.
 type Stop struct {
 	Session uuid.UUID
 	By      By
@@ -122,12 +127,17 @@ func (cmd Stop) decide(now Instant, c *Change) error {
 		return err
 	}
 	c.decision.By = cmd.By
-	c.end(s, now, EndReason(cmd.By))
+	ended := now
+	if s.InGrace() {
+		ended = s.Since
+	}
+	c.end(s, ended, now, EndReason(cmd.By))
 	c.Closing = true
 	return nil
 }
 
-// Expire ends a session whose time is used up. It ended at its deadline, however late anyone noticed.
+// Expire closes the fire line of a session whose time is used up, and ends it unless it has a grace; and it ends the
+// session once that is over. It ended at its deadline, however late anyone noticed.
 type Expire struct{}
 
 // Name implements Command.
@@ -138,13 +148,18 @@ func (Expire) decide(now Instant, c *Change) error {
 		return ErrNotRunning
 	}
 	c.decision.By = ByTimer
-	deadline, _ := c.Lane.Deadline()
-	c.end(*c.Lane.Session, deadline, Expired)
 	c.Closing = true
+	s := *c.Lane.Session
+	if deadline, running := c.Lane.Deadline(); running {
+		c.reachDeadline(s, deadline, now, 0, Expired)
+	} else {
+		c.end(s, s.Since, *s.StaysUntil, Expired)
+	}
 	return nil
 }
 
-// Advance lets a running session's clock jump ahead (the playground's simulate/advance). Reaching the end ends it.
+// Advance lets a running session's clock jump ahead (the playground's simulate/advance), or its grace. Reaching the end
+// of its time begins its grace, of which the rest of the jump passes, or ends it.
 type Advance struct {
 	Session uuid.UUID
 	By      time.Duration // more than 0
@@ -158,7 +173,11 @@ func (cmd Advance) decide(now Instant, c *Change) error {
 	if err != nil {
 		return err
 	}
-	if s.Phase != Running {
+	switch {
+	case s.InGrace():
+		c.advanceGrace(s, now, cmd.By)
+		return nil
+	case s.Phase != Running:
 		return ErrNotRunning
 	}
 	jump := min(cmd.By, s.Remaining(now))
@@ -169,17 +188,17 @@ func (cmd Advance) decide(now Instant, c *Change) error {
 		c.setSession(s, now)
 		return nil
 	}
-	c.end(s, now, Simulated)
+	c.reachDeadline(s, now, now, cmd.By-jump, Simulated)
 	return nil
 }
 
-// end takes the session off the lane and puts it on record.
-func (c *Change) end(s Session, at Instant, reason EndReason) {
-	if c.Lane.TellsExpired && (reason == Expired || reason == Simulated) {
-		c.decision.TellsExpired = true
-		c.addEvent(SessionExpired, &s, c.Lane.ID, at)
+// end puts the session on record, as it ended at that instant, and takes it off the lane. It leaves that later where it
+// had a grace: what comes of a lane without a session counts from then on.
+func (c *Change) end(s Session, at, leaves Instant, reason EndReason) {
+	c.addEvent(SessionStopped, &s, c.Lane.ID, leaves)
+	if s.InGrace() {
+		s.Phase, s.StaysUntil = Running, nil // on record it is as any whose time was used up
 	}
-	c.addEvent(SessionStopped, &s, c.Lane.ID, at)
 	ended := Ended{
 		Lane: c.Lane.ID, At: at.Wall.UTC(), Reason: reason,
 		Used: s.Used(at), Paused: s.PausedFor(at),
@@ -193,10 +212,10 @@ func (c *Change) end(s Session, at Instant, reason EndReason) {
 	ended.Session = s
 	c.Ended = &ended
 	c.Lane.Session, c.Lane.Help = nil, nil
-	c.Lane.beginTurn(&s, at)
+	c.Lane.beginTurn(&s, leaves)
 	// Nobody has asked for the end, so that the customer may still be there.
 	if reason == Expired || reason == Simulated {
-		c.Lane.Uncleared = &Uncleared{Session: s.ID, Since: at}
+		c.Lane.Uncleared = &Uncleared{Session: s.ID, Since: leaves}
 	}
 	c.Answer = ended.View()
 }

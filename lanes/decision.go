@@ -21,6 +21,10 @@ type Decision struct {
 
 	Told         []time.Duration `json:"told_ns,omitempty"`       // the times left that were told
 	TellsExpired bool            `json:"tells_expired,omitempty"` // Terms.TellsExpired of the lane, where the time was used up
+	// The grace of a session, from its deadline on: that which it got where its time was used up, and that in which
+	// it was.
+	Grace   time.Duration `json:"grace_ns,omitempty"`
+	InGrace time.Duration `json:"in_grace_ns,omitempty"`
 }
 
 // AskedBy puts on record who asked for the change, unless the command has said so.

@@ -25,7 +25,7 @@
 //	         │                       pause or │  │ │ resume, or end of the hold
 //	         │                           hold ▼  │ │ that made the pause
 //	         │                              paused─┘
-//	         │ stop                          │   │ stop, expiry
+//	         │ stop                          │   │ stop, expiry: at once, or after the grace (grace.go)
 //	         └──────────────► ended ◄────────┴───┘
 //
 // A purchase at the lane (purchase.go, buy.go) is the session's until the session ends:
@@ -41,4 +41,5 @@
 //
 // While a hold lies over the lane, a session that begins or resumes is paused in the same change, before any of its
 // time is used. Waiting and paused sessions keep their time; only a running one has a deadline.
+// One in its grace has none left.
 package lanes

@@ -36,6 +36,7 @@ var (
 	ErrNotRunning = &Error{"not_running", "the session's time is not running"}
 	ErrNotPaused  = &Error{"not_paused", "the session is not paused"}
 	ErrCeasefire  = &Error{"ceasefire", "a hold is in force over the lane; a session that the hold paused resumes when it ends, one that was paused before stays paused"}
+	ErrInGrace    = &Error{"in_grace", "the session's time is used up; it ends unless minutes are added"}
 
 	ErrStartScheduled = &Error{"start_scheduled", "the session is to begin with another start; delete that one first"}
 	ErrStartNotFound  = &Error{"start_not_found", "no session on the lanes of this range has such a start"}

@@ -42,6 +42,8 @@ type Event struct {
 	At      time.Time `json:"at"`               // UTC, when it happened
 	Items   []Item    `json:"items,omitempty"`  // of a PurchaseRequest
 	Ending  *Ending   `json:"ending,omitempty"` // of a SessionEnding
+	// GraceEndsAt is until when the session of a SessionExpired stays on its lane, in UTC; nil: it has ended.
+	GraceEndsAt *time.Time `json:"grace_ends_at,omitempty"`
 	// Correlation is that of the session. The event log has it, and the webhook does not.
 	Correlation *Correlation `json:"correlation,omitempty"`
 	// Decision is what the event follows from. Of the events of one change the first has it, and no event of a gateway

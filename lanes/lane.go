@@ -114,6 +114,9 @@ func (l Lane) Decide(now Instant, command Command) (Change, error) {
 	if l.Session != nil {
 		c.decision.Passed = now.Since(l.Session.Since)
 	}
+	if end, found := l.GraceEnd(); found {
+		c.decision.InGrace = end.Since(l.Session.Since)
+	}
 	if err := command.decide(now, &c); err != nil {
 		return Change{}, err
 	}
@@ -136,10 +139,19 @@ func (l Lane) Deadline() (Instant, bool) {
 	return l.Session.Since.Add(l.Session.Left), true
 }
 
-// Due reports whether the session's time is used up at now, so that it has to expire.
+// NextExpiry is when the session on the lane has to expire: at its deadline, and where it stays on the lane behind
+// that, when it may stay no longer. There is none while its time stands still.
+func (l Lane) NextExpiry() (at Instant, found bool) {
+	if l.Session != nil && l.Session.StaysUntil != nil {
+		return *l.Session.StaysUntil, true
+	}
+	return l.Deadline()
+}
+
+// Due reports whether the session has to expire at now.
 func (l Lane) Due(now Instant) bool {
-	deadline, running := l.Deadline()
-	return running && !now.Before(deadline)
+	at, found := l.NextExpiry()
+	return found && !now.Before(at)
 }
 
 // sessionOn returns a copy of the session that a command is about. Errors: ErrSessionNotFound.

@@ -27,6 +27,7 @@ func TestPaidTimeIsKept(t *testing.T) {
 					Minutes: rapid.IntRange(-1, 500).Draw(t, "minutes"), AutoStart: rapid.Bool().Draw(t, "auto-start"),
 					Purchasing: rapid.IntRange(0, 4).Draw(t, "purchasing") > 0,
 					ByStaff:    rapid.Bool().Draw(t, "by staff"),
+					Grace:      rapid.Bool().Draw(t, "grace"),
 					WarnAt:     rapid.SampledFrom([][]time.Duration{nil, nil, {}, {7 * time.Minute}, {3 * time.Hour, time.Minute}}).Draw(t, "warn at"),
 				})
 			},
@@ -43,7 +44,12 @@ func TestPaidTimeIsKept(t *testing.T) {
 			"set duration": func(t *rapid.T) {
 				m.decide(t, lanes.SetDuration{Session: m.session(t), Minutes: rapid.IntRange(0, 490).Draw(t, "minutes")})
 			},
-			"stop":   func(t *rapid.T) { m.decide(t, lanes.Stop{Session: m.session(t), By: lanes.ByStaff}) },
+			"stop": func(t *rapid.T) { m.decide(t, lanes.Stop{Session: m.session(t), By: lanes.ByStaff}) },
+			"another grace": func(t *rapid.T) {
+				m.lane.Grace = rapid.SampledFrom([]time.Duration{0, 2 * time.Minute, time.Hour}).Draw(t, "grace of the range")
+				m.lane.GraceForAll = rapid.Bool().Draw(t, "grace for all")
+				m.spare.Terms = m.lane.Terms
+			},
 			"expire": func(t *rapid.T) { m.decide(t, lanes.Expire{}) },
 			"warn":   func(t *rapid.T) { m.decide(t, lanes.Warn{}) },
 			"schedule": func(t *rapid.T) {
@@ -63,13 +69,22 @@ func TestPaidTimeIsKept(t *testing.T) {
 			"offer": func(t *rapid.T) {
 				m.decide(t, lanes.Offer{Sale: rapid.SampledFrom([]lanes.Sale{lanes.OnSale, lanes.OffSale, lanes.AsConfigured}).Draw(t, "sale")})
 			},
-			"call help":    func(t *rapid.T) { m.decide(t, lanes.CallHelp{}) },
-			"help coming":  func(t *rapid.T) { m.decide(t, lanes.HelpComing{}) },
-			"help done":    func(t *rapid.T) { m.decide(t, lanes.HelpDone{}) },
-			"cleared":      func(t *rapid.T) { m.decide(t, lanes.Cleared{}) },
-			"hit noted":    func(t *rapid.T) { m.decide(t, lanes.HitNoted{}) },
-			"make up":      func(t *rapid.T) { m.decide(t, lanes.MakeUp{Session: m.session(t), Give: rapid.Bool().Draw(t, "give")}) },
-			"move":         func(t *rapid.T) { m.move(t) },
+			"call help":   func(t *rapid.T) { m.decide(t, lanes.CallHelp{}) },
+			"help coming": func(t *rapid.T) { m.decide(t, lanes.HelpComing{}) },
+			"help done":   func(t *rapid.T) { m.decide(t, lanes.HelpDone{}) },
+			"cleared":     func(t *rapid.T) { m.decide(t, lanes.Cleared{}) },
+			"hit noted":   func(t *rapid.T) { m.decide(t, lanes.HitNoted{}) },
+			"make up":     func(t *rapid.T) { m.decide(t, lanes.MakeUp{Session: m.session(t), Give: rapid.Bool().Draw(t, "give")}) },
+			"move":        func(t *rapid.T) { m.move(t) },
+			"its time is used up, or its grace": func(t *rapid.T) {
+				if expiry, found := m.lane.NextExpiry(); found && m.now.Before(expiry) {
+					m.pass(expiry.Since(m.now) + time.Duration(rapid.Int64Range(0, int64(6*time.Minute)).Draw(t, "and so long ago")))
+					m.decide(t, lanes.Expire{})
+				}
+			},
+			"a little time goes by": func(t *rapid.T) {
+				m.pass(time.Duration(rapid.Int64Range(0, int64(3*time.Minute)).Draw(t, "for a little")))
+			},
 			"time goes by": func(t *rapid.T) { m.pass(time.Duration(rapid.Int64Range(0, int64(3*time.Hour)).Draw(t, "for"))) },
 			"wall clock is set": func(t *rapid.T) {
 				m.now.Wall = m.now.Wall.Add(time.Duration(rapid.Int64Range(-1e13, 1e13).Draw(t, "by")))
@@ -94,12 +109,14 @@ type model struct {
 	events    map[uuid.UUID]bool // ids
 	purchases *purchaseModel
 	warnings  warningModel
+	graces    graceModel
 }
 
 func newModel() *model {
 	lane := func() lanes.Lane {
 		return lanes.Lane{ID: uuid.New(), Accessible: true, Usable: true, Purchasing: true, Terms: lanes.Terms{
 			ClearAfter: clearAfter, ClearFirst: true, Warnings: []time.Duration{time.Minute, time.Hour, 10 * time.Minute}, TellsExpired: true,
+			Grace: 5 * time.Minute,
 		}}
 	}
 	return &model{
@@ -108,6 +125,7 @@ func newModel() *model {
 		events:    map[uuid.UUID]bool{},
 		purchases: newPurchaseModel(),
 		warnings:  warningModel{},
+		graces:    graceModel{},
 	}
 }
 
@@ -168,6 +186,7 @@ func (m *model) follow(t *rapid.T, before lanes.Lane, change lanes.Change, comma
 		m.facts[event.Session] = append(m.facts[event.Session], event.Kind)
 	}
 	m.warnings.follow(t, before, change, command, m.now)
+	m.graces.follow(t, before, change, command, m.now)
 	m.lane = change.Lane
 	after := change.Lane.Session
 	if before.Session == nil && after != nil {
@@ -271,6 +290,7 @@ func (m *model) crash(t *rapid.T) {
 func (m *model) check(t *rapid.T) {
 	m.purchases.check(t, m.lane, m.spare)
 	m.warnings.check(t, m.lane, m.now)
+	m.graces.check(t, m.lane)
 	_, deadline := m.lane.Deadline()
 	s := m.lane.Session
 	require.Equal(t, s != nil && s.Phase == lanes.Running, deadline, "a deadline exactly while running")
@@ -287,7 +307,7 @@ func (m *model) check(t *rapid.T) {
 	for id, kinds := range m.facts {
 		onLane := s != nil && s.ID == id
 		stopped := count(kinds, lanes.SessionStopped)
-		require.LessOrEqual(t, count(kinds, lanes.SessionExpired), stopped, "the end of its time is told once, with its end")
+		require.Equal(t, m.graces[id].reached, count(kinds, lanes.SessionExpired), "the end of its time is told once, with its grace or its end")
 		require.Equal(t, 1, count(kinds, lanes.SessionCreated))
 		require.LessOrEqual(t, count(kinds, lanes.SessionStarted), 1)
 		require.Equal(t, m.ended[id], stopped, "one sessionStopped for each end")

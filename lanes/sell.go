@@ -19,6 +19,8 @@ type Create struct {
 	AfterClosing bool
 	// WarnAt are the times left at which it is warned, longest first; nil: those of the range, empty: none.
 	WarnAt []time.Duration
+	// Grace keeps it on the lane for the range's grace once its time is used up.
+	Grace bool
 	// Correlation is what the POS gives the session to know it by; nil: nothing.
 	Correlation *Correlation
 	// Reservation is the token of the lane's reservation; empty: the POS has none.
@@ -41,7 +43,8 @@ func (cmd Create) decide(now Instant, c *Change) error {
 	}
 	s := Session{
 		ID: cmd.Session, Group: cmd.Group, Customer: cmd.Customer, Purchasing: cmd.Purchasing,
-		Sold: sold, Phase: Waiting, Left: sold, Since: now, Created: now, WarnAt: cmd.WarnAt, Correlation: cmd.Correlation,
+		Sold: sold, Phase: Waiting, Left: sold, Since: now, Created: now, WarnAt: cmd.WarnAt, Grace: cmd.Grace,
+		Correlation: cmd.Correlation,
 	}
 	c.Lane.Uncleared = nil // whoever sells it sends the next customer there
 	c.Lane.Reservation = nil
@@ -107,14 +110,27 @@ func (c *Change) sell(s Session, now Instant, minutes int) error {
 	if minutes < -MaxMinutes || minutes > MaxMinutes {
 		return ErrDurationOutOfRange
 	}
-	s, err := s.sell(now, time.Duration(minutes)*time.Minute)
+	s, err := c.extend(s, now, minutes)
 	if err != nil {
 		return err
 	}
-	c.decision.Minutes = minutes
-	c.addEvent(SessionModified, &s, c.Lane.ID, now)
 	c.setSession(s, now)
 	return nil
+}
+
+// extend returns the session with so many minutes more, or less with a minus. One that was in its grace runs again, or
+// is paused by the hold over its lane.
+func (c *Change) extend(s Session, now Instant, minutes int) (Session, error) {
+	longer, err := s.sell(now, time.Duration(minutes)*time.Minute)
+	if err != nil {
+		return s, err
+	}
+	c.decision.Minutes = minutes
+	c.addEvent(SessionModified, &longer, c.Lane.ID, now)
+	if s.InGrace() {
+		longer = c.underHold(longer, c.Lane, now)
+	}
+	return longer, nil
 }
 
 // Sale is what staff decided about offering a lane to the POS. It wins over the configuration until they clear it.

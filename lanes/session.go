@@ -44,6 +44,10 @@ type Session struct {
 	// WarnAt are the times left at which the session is warned, longest first; nil: those of the range, empty: none.
 	WarnAt []time.Duration `json:"warn_at_ns,omitzero"`
 	Told   time.Duration   `json:"told_ns,omitempty"` // the time left down to which it was warned; 0: what was sold
+	// Grace is asked for at the sale; it takes effect where the range has one. StaysUntil is when the session leaves
+	// the lane, once its deadline is behind it; nil: it is not.
+	Grace      bool     `json:"grace,omitempty"`
+	StaysUntil *Instant `json:"stays_until,omitempty"`
 	// Start is the start that the session was given to begin with others, nil without one.
 	Start *Start `json:"start,omitempty"`
 	// Turn is what the lane had waited on which the session began, nil before that and where it is not known.
@@ -124,7 +128,8 @@ func (s Session) resume(now Instant) Session {
 	return s
 }
 
-// sell changes the sold time by d, and the time left with it. Time that is being bought counts as sold.
+// sell changes the sold time by d, and the time left with it. Time that is being bought counts as sold. A session that
+// is in its grace runs again, with what is added.
 func (s Session) sell(now Instant, d time.Duration) (Session, error) {
 	sold := s.Sold + d
 	most := MaxMinutes * time.Minute
@@ -138,6 +143,9 @@ func (s Session) sell(now Instant, d time.Duration) (Session, error) {
 		return s, ErrNoTimeLeft
 	}
 	warned := s.warned()
+	if s.InGrace() {
+		s = s.endGrace(now)
+	}
 	s.Sold = sold
 	s.Left += d
 	if warned = max(warned, s.Remaining(now)); warned != s.warned() { // what is left again is told again

@@ -120,6 +120,10 @@ func (s Snapshot) Restore(now, last Checkpoint) Lane {
 		at := session.Start.At // it may be to come
 		session.Start = &Start{session.Start.ID, Instant{Wall: at.Wall, Mono: now.At.Mono - ago(at)}}
 	}
+	if session.StaysUntil != nil {
+		until := *session.StaysUntil
+		session.StaysUntil = &Instant{Wall: until.Wall, Mono: now.At.Mono - ago(until)}
+	}
 	lane.Session = &session
 	return lane
 }

@@ -74,7 +74,7 @@ func (s *story) step(t *testing.T, d *datadriven.TestData) string {
 		lane.Purchasing = !d.HasArg("without-purchasing")
 		lane.Terms = lanes.Terms{
 			ClearAfter: s.duration(t, d, "clear-after"), ClearFirst: d.HasArg("clear-first"), Warnings: s.durations(t, d, "warnings"),
-			TellsExpired: d.HasArg("tells-expired"), Hours: s.hours(t, d),
+			TellsExpired: d.HasArg("tells-expired"), Hours: s.hours(t, d), Grace: s.duration(t, d, "grace"), GraceForAll: d.HasArg("grace-for-all"),
 		}
 		s.lanes[s.at] = lane
 		return s.describeLanes()
@@ -123,6 +123,7 @@ func (s *story) command(t *testing.T, d *datadriven.TestData, lane lanes.Lane) (
 			Purchasing: !d.HasArg("without-purchasing"), AutoStart: d.HasArg("auto-start"),
 			ByStaff: d.HasArg("by-staff"), AfterClosing: d.HasArg("after-closing"), WarnAt: s.durations(t, d, "warn-at"),
 			Reservation: word(t, d, "reservation"),
+			Grace: d.HasArg("grace"),
 		}, nil
 	case "enter":
 		return lanes.Enter{Session: session, Age: s.duration(t, d, "ago")}, nil
@@ -305,6 +306,9 @@ func (s *story) apply(before lanes.Lane, change lanes.Change) string {
 		if e := event.Ending; e != nil {
 			fmt.Fprintf(&out, "  %s left, ends at %s\n", e.Remaining, e.EndsAt.Format("15:04:05"))
 		}
+		if at := event.GraceEndsAt; at != nil {
+			fmt.Fprintf(&out, "  in its grace until %s\n", at.Format("15:04:05"))
+		}
 	}
 	unread := before
 	unread.Log = change.Lane.Log
@@ -370,6 +374,9 @@ func (s *story) describeLanes() string {
 		fmt.Fprintf(&out, "%s, %s left of %s", lane.Session.Phase, lane.Session.Remaining(s.now), lane.Session.Sold)
 		if deadline, running := lane.Deadline(); running {
 			fmt.Fprintf(&out, ", until %s", deadline.Wall.Format("15:04:05"))
+		}
+		if end, found := lane.GraceEnd(); found {
+			fmt.Fprintf(&out, ", in its grace until %s, %s from now", end.Wall.Format("15:04:05"), time.Duration(*lane.GraceLeft(s.now))*time.Millisecond)
 		}
 		if lane.Due(s.now) {
 			out.WriteString(", due")

@@ -29,6 +29,7 @@ func TestTurnTimeIsWhatALaneHasWaited(t *testing.T) {
 				m.decide(t, which(t), lanes.Create{
 					Session: uuid.New(), Minutes: rapid.IntRange(1, 60).Draw(t, "minutes"),
 					AutoStart: rapid.Bool().Draw(t, "auto-start"), ByStaff: rapid.Bool().Draw(t, "by staff"),
+					Grace: rapid.Bool().Draw(t, "grace"),
 				})
 			},
 			"enter": func(t *rapid.T) {
@@ -90,7 +91,7 @@ func newTurnModel() *turnModel {
 		boot: "a",
 	}
 	for i := range m.lanes {
-		m.lanes[i] = lanes.Lane{ID: uuid.New(), Accessible: true, Usable: true}
+		m.lanes[i] = lanes.Lane{ID: uuid.New(), Accessible: true, Usable: true, Terms: lanes.Terms{Grace: 20 * time.Minute}}
 	}
 	return m
 }
@@ -152,8 +153,11 @@ func (m *turnModel) decide(t *rapid.T, i int, command lanes.Command) {
 	w.ended = *change.Ended
 	if change.Ended.Session.Began != nil {
 		ago := time.Duration(0)
-		if deadline, running := before.Deadline(); running {
-			ago = max(0, m.now.Since(deadline))
+		if expiry, found := before.NextExpiry(); found {
+			if deadline, running := before.Deadline(); running && before.Session.Grace {
+				expiry = deadline.Add(before.Grace)
+			}
+			ago = max(0, m.now.Since(expiry))
 		}
 		*w = waited{underWay: true, ended: *change.Ended, after: change.Ended.Session.ID, spans: []span{{ago, sellable(change.Lane)}}}
 	}

@@ -8,17 +8,19 @@ import (
 
 // SessionView is a picture of a session at one instant (WIRE.md, Views).
 type SessionView struct {
-	ID         uuid.UUID
-	Lane       uuid.UUID
-	Group      uuid.UUID
-	Customer   string
-	Phase      Phase
-	Minutes    int // sold in all
-	Remaining  time.Duration
-	Created    time.Time
-	Began      *time.Time // nil until it began
-	StartsAt   *time.Time // when it begins by its start; nil: it has none, or has begun
-	Purchasing bool       // in effect: asked for, and offered by the range
+	ID        uuid.UUID
+	Lane      uuid.UUID
+	Group     uuid.UUID
+	Customer  string
+	Phase     Phase
+	Minutes   int // sold in all
+	Remaining time.Duration
+	Created   time.Time
+	Began     *time.Time // nil until it began
+	StartsAt  *time.Time // when it begins by its start; nil: it has none, or has begun
+	// GraceEndsAt is when its grace is over, in which it is; nil: it is in none.
+	GraceEndsAt *time.Time
+	Purchasing  bool // in effect: asked for, and offered by the range
 
 	Correlation *Correlation // nil: none; never modified
 }
@@ -56,6 +58,9 @@ func (s *Session) view(lane uuid.UUID, remaining time.Duration) SessionView {
 		view.Began = &s.Began.Wall
 	case s.Start != nil:
 		view.StartsAt = &s.Start.At.Wall
+	}
+	if s.InGrace() {
+		view.GraceEndsAt = &s.StaysUntil.Wall
 	}
 	return view
 }

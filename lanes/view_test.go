@@ -96,6 +96,7 @@ func TestWhichLayoutsSellAlike(t *testing.T) {
 		"another currency":                {func(l *lanes.Layout) { l.Currency = "CHF" }, true},
 		"without purchasing":              {func(l *lanes.Layout) { l.Purchasing = false }, false},
 		"clear later":                     {func(l *lanes.Layout) { l.ClearAfter++ }, false},
+		"another grace":                   {func(l *lanes.Layout) { l.Grace++ }, false},
 		"sold before it is clear":         {func(l *lanes.Layout) { l.ClearFirst = false }, false},
 		"all of these":                    {func(l *lanes.Layout) { l.Purchasing, l.ClearAfter, l.ClearFirst = false, 0, false }, false},
 		"all but how long clearing lasts": {func(l *lanes.Layout) { l.Purchasing, l.ClearFirst = false, false }, false},

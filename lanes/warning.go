@@ -16,6 +16,10 @@ type Terms struct {
 	Warnings []time.Duration
 	// TellsExpired has the end of a session's time told by an event of its own, before that of the session's end.
 	TellsExpired bool
+	// Grace is how long a session stays on its lane once its time is used up, if it was sold with that; 0: it does not.
+	// GraceForAll has every session stay.
+	Grace       time.Duration
+	GraceForAll bool
 	// Hours are those in which the range is open: what is sold has to end in them. nil: it is always open.
 	Hours *Hours
 }
@@ -23,7 +27,7 @@ type Terms struct {
 // SameTerms reports whether both are the same rules.
 func (t Terms) SameTerms(other Terms) bool {
 	return t.ClearAfter == other.ClearAfter && t.ClearFirst == other.ClearFirst && slices.Equal(t.Warnings, other.Warnings) &&
-		t.TellsExpired == other.TellsExpired && t.Hours.Equal(other.Hours)
+		t.TellsExpired == other.TellsExpired && t.Grace == other.Grace && t.GraceForAll == other.GraceForAll && t.Hours.Equal(other.Hours)
 }
 
 // Ending is what a SessionEnding says of its session, true when it was made: a warning that comes late says how

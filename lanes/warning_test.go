@@ -65,6 +65,10 @@ func (w warningModel) follow(t *rapid.T, before lanes.Lane, change lanes.Change,
 		require.Equal(t, remaining, endings[0].Remaining)
 		w.tell(t, before.Session.ID, remaining)
 	case lanes.Advance:
+		if before.Session.InGrace() { // no time is left that could run
+			require.Empty(t, endings)
+			break
+		}
 		remaining := max(0, before.Session.Remaining(now)-cmd.By)
 		var left []time.Duration
 		for _, ending := range endings {

@@ -126,6 +126,9 @@ func (l *life) compute(event lanes.Event) []string {
 		(recorded.Remaining != right.Remaining || !recorded.EndsAt.Equal(right.EndsAt)) {
 		different("what is left", recorded.Remaining, right.Remaining)
 	}
+	if recorded, right := event.GraceEndsAt, computed.GraceEndsAt; (recorded == nil) != (right == nil) || recorded != nil && !recorded.Equal(*right) {
+		different("the end of the grace", optionalStamp(recorded), optionalStamp(right))
+	}
 	return faults
 }
 
@@ -134,18 +137,22 @@ func (l *life) decide(event lanes.Event, d lanes.Decision) (lanes.Change, error)
 	lane, now := l.lane, lanes.Instant{Wall: event.At.Add(d.Late)}
 	if lane.Session == nil {
 		lane = lanes.Lane{ID: event.Lane}
-	} else {
-		now.Mono = lane.Session.Since.Mono + d.Passed
 	}
 	lane.Accessible, lane.Usable, lane.Purchasing, lane.Help = true, true, true, nil
-	lane.Held, lane.Terms = d.Held, lanes.Terms{Warnings: d.Told, TellsExpired: d.TellsExpired}
-	if d.Command != advanceName && d.Advanced > 0 && lane.Session != nil {
+	lane.Held, lane.Terms = d.Held, lanes.Terms{
+		Warnings: d.Told, TellsExpired: d.TellsExpired, Grace: max(d.Grace, d.InGrace), GraceForAll: true,
+	}
+	if (d.Command != advanceName || d.InGrace > 0) && d.Advanced > 0 && lane.Session != nil {
 		// Its jumps shortened the time left since the clock last started: when they came is all the same.
 		jumped, err := lane.Decide(lane.Session.Since, lanes.Advance{Session: l.id, By: d.Advanced})
 		if err != nil || jumped.Ended != nil {
 			return jumped, fmt.Errorf("%s: the clock was advanced by %v, and that cannot be", d.Command, d.Advanced)
 		}
 		lane = jumped.Lane
+	}
+	lane = inGrace(lane, d.InGrace)
+	if lane.Session != nil {
+		now.Mono = lane.Session.Since.Mono + d.Passed
 	}
 	command := l.command(&lane, event, d)
 	if command == nil {
@@ -172,6 +179,21 @@ func (l *life) decide(event lanes.Event, d lanes.Decision) (lanes.Change, error)
 	}
 	change.Lane.Open = nil
 	return change, nil
+}
+
+// inGrace returns the lane with its session in a grace that ends so long after its deadline; 0: in none. That it began,
+// and whether the clock was advanced in it, no event has to tell.
+func inGrace(lane lanes.Lane, grace time.Duration) lanes.Lane {
+	if lane.Session == nil || grace == 0 {
+		return lane
+	}
+	s := *lane.Session
+	if deadline, running := lane.Deadline(); running {
+		s.Left, s.Phase, s.Since = 0, lanes.Paused, deadline
+	}
+	s.StaysUntil = new(s.Since.Add(grace))
+	lane.Session = &s
+	return lane
 }
 
 var advanceName = lanes.Advance{}.Name()
@@ -206,7 +228,7 @@ func (l *life) command(lane *lanes.Lane, event lanes.Event, d lanes.Decision) la
 	case lanes.Warn{}.Name():
 		return lanes.Warn{}
 	case advanceName:
-		return lanes.Advance{Session: l.id, By: d.Advanced}
+		return lanes.Advance{Session: l.id, By: d.Advanced + d.InGrace}
 	case lanes.CallHelp{}.Name():
 		return lanes.CallHelp{}
 	case lanes.Report{Kind: lanes.ReportHelp}.Name(), lanes.Report{Kind: lanes.ReportCarrierHit}.Name():
@@ -286,6 +308,13 @@ func orNone(phase lanes.Phase) string {
 		return "not created"
 	}
 	return string(phase)
+}
+
+func optionalStamp(at *time.Time) string {
+	if at == nil {
+		return "none"
+	}
+	return stamp(*at)
 }
 
 func stamp(at time.Time) string { return at.UTC().Format(time.RFC3339Nano) }

@@ -20,7 +20,7 @@ func TestTheRecordGivesTheSameSessionsAgain(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld()
 		for i := range w.lanes {
-			w.lanes[i].Terms = lanes.Terms{Warnings: []time.Duration{30 * time.Minute, 5 * time.Minute}, TellsExpired: rapid.Bool().Draw(t, "tells expired")}
+			w.lanes[i].Terms = lanes.Terms{Warnings: []time.Duration{30 * time.Minute, 5 * time.Minute}, TellsExpired: rapid.Bool().Draw(t, "tells expired"), Grace: 10 * time.Minute}
 		}
 		minutes := func(low int) int { return rapid.IntRange(low, 200).Draw(t, "minutes") }
 		age := func() time.Duration { return time.Duration(rapid.Int64Range(-1e9, int64(time.Hour)).Draw(t, "age")) }
@@ -28,6 +28,7 @@ func TestTheRecordGivesTheSameSessionsAgain(t *testing.T) {
 			"create": func(t *rapid.T) {
 				w.decide(w.drawLane(t), lanes.Create{
 					Session: w.newID(), Minutes: minutes(1), AutoStart: rapid.Bool().Draw(t, "auto-start"), Purchasing: true, ByStaff: true,
+					Grace:  rapid.Bool().Draw(t, "grace"),
 					WarnAt: rapid.SampledFrom([][]time.Duration{nil, nil, {}, {20 * time.Minute, time.Minute}}).Draw(t, "warn at"),
 				})
 			},

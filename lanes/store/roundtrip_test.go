@@ -122,6 +122,9 @@ func sessions() *rapid.Generator[lanes.Session] {
 		if rapid.Bool().Draw(t, "has a start") {
 			s.Start = &lanes.Start{ID: ids().Draw(t, "start"), At: instants().Draw(t, "starts at")}
 		}
+		if s.Grace = rapid.Bool().Draw(t, "grace"); rapid.Bool().Draw(t, "is in it") {
+			s.StaysUntil = new(instants().Draw(t, "stays until"))
+		}
 		if rapid.Bool().Draw(t, "has begun") {
 			began := instants().Draw(t, "began")
 			s.Began = &began
@@ -234,6 +237,9 @@ func events() *rapid.Generator[lanes.Logged] {
 		if rapid.Bool().Draw(t, "is ending") {
 			e.Event.Ending = &lanes.Ending{Remaining: time.Duration(rapid.Int64().Draw(t, "remaining")), EndsAt: instants().Draw(t, "ends at").Wall}
 		}
+		if rapid.Bool().Draw(t, "has a grace") {
+			e.Event.GraceEndsAt = new(instants().Draw(t, "grace ends at").Wall)
+		}
 		if rapid.Bool().Draw(t, "has a decision") {
 			e.Event.Decision = new(decisions().Draw(t, "decision"))
 		}
@@ -259,6 +265,7 @@ func decisions() *rapid.Generator[lanes.Decision] {
 			Told:     durations().Filter(func(all []time.Duration) bool { return all == nil || len(all) > 0 }).Draw(t, "told"),
 
 			TellsExpired: rapid.Bool().Draw(t, "tells expired"),
+			Grace:        time.Duration(rapid.Int64().Draw(t, "grace")), InGrace: time.Duration(rapid.Int64().Draw(t, "in grace")),
 		}
 	})
 }
