@@ -191,7 +191,7 @@ func TestBeforeASaveTheHardwareLearnsOnlyOfWhatCloses(t *testing.T) {
 				"hold", "hold lane", "lift", "lift lane", "cut link", "panic", "park", "kill", "take over",
 			}).Draw(t, "action"),
 			lane:  rapid.IntRange(0, 1).Draw(t, "lane"),
-			after: time.Duration(rapid.SampledFrom([]int{0, 0, 0, 60, 200, 700, 3000}).Draw(t, "after")) * time.Millisecond,
+			after: time.Duration(rapid.SampledFrom([]int{0, 0, 0, 60, 200, 700, 3000, 58_000}).Draw(t, "after")) * time.Millisecond,
 		}
 	})
 	flush := rapid.Custom(func(t *rapid.T) judgedFlush {
@@ -216,6 +216,7 @@ func TestBeforeASaveTheHardwareLearnsOnlyOfWhatCloses(t *testing.T) {
 			f := startFixture(t, withWebhook(webhook), func(f *fixture) {
 				judge.Driver = f.hardware
 				f.settings.Driver = judge
+				f.settings.Layout.Grace, f.settings.Layout.GraceForAll = time.Minute, true
 			})
 			f.store.setHook(judge.flush)
 			judge.run(f, steps)

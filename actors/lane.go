@@ -596,8 +596,9 @@ func (l *laneActor) putBack(q *request) {
 	time.AfterFunc(reportRetry, func() { l.r.tree.Send(l.self, &resumeReports{l}) })
 }
 
-// arm sets the timer to the deadline, to a warning before it, to the start of a session that waits, or to the end of a
-// reservation, which makes an older one stale. It reads the clock: on a busy machine l.now is tens of ms ago.
+// arm sets the timer to the deadline, to a warning before it, to the end of the grace behind it, to the start of a
+// session that waits, or to the end of a reservation, which makes an older one stale. It reads the clock: on a busy
+// machine l.now is tens of ms ago.
 func (l *laneActor) arm() {
 	if l.timer != nil {
 		l.timer.Stop()
@@ -606,8 +607,8 @@ func (l *laneActor) arm() {
 	l.timerArmed++
 	next, found := l.lane.NextStart()
 	found = found && l.now.Before(next) // one that is due waits for the lane, not for time; so does a warning
-	if deadline, running := l.lane.Deadline(); running {
-		next, found = deadline, true
+	if expiry, expires := l.lane.NextExpiry(); expires {
+		next, found = expiry, true
 		if warning, found := l.lane.NextWarning(); found && l.now.Before(warning) {
 			next = warning
 		}

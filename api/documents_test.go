@@ -236,6 +236,8 @@ func TestEveryKindOfEventIsDocumented(t *testing.T) {
 			require.Equal(t, []string{"event", "items", "lane_id", "session_id"}, keys)
 		case "sessionEnding":
 			require.Equal(t, []string{"ends_at", "event", "lane_id", "minutes_remaining", "session_id"}, keys)
+		case "sessionExpired":
+			require.Equal(t, []string{"event", "grace_ends_at", "lane_id", "session_id"}, keys)
 		default:
 			require.Equal(t, []string{"event", "lane_id", "session_id"}, keys)
 		}

@@ -20,7 +20,7 @@ var posErrors = extended(refusals(map[int][]*lanes.Error{
 		lanes.ErrLaneOccupied, lanes.ErrLaneReserved, lanes.ErrReservationOver, lanes.ErrReservationLimit, lanes.ErrNoLanesFit,
 		lanes.ErrLaneNotAccessible, lanes.ErrLaneNotUsable, lanes.ErrLaneNotClear, lanes.ErrAfterClosing,
 		lanes.ErrDurationOutOfRange,
-		lanes.ErrNoTimeLeft, lanes.ErrNotRunning, lanes.ErrNotWaiting, lanes.ErrStartScheduled, lanes.ErrNotPaused, lanes.ErrCeasefire, lanes.ErrWebhookNotConfigured,
+		lanes.ErrNoTimeLeft, lanes.ErrNotRunning, lanes.ErrNotWaiting, lanes.ErrStartScheduled, lanes.ErrNotPaused, lanes.ErrInGrace, lanes.ErrCeasefire, lanes.ErrWebhookNotConfigured,
 		lanes.ErrWebhookGone, lanes.ErrProductsNotConfigured,
 		lanes.ErrNotRedeliverable,
 	},

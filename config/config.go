@@ -228,6 +228,10 @@ type Range struct {
 	SellBeforeClear bool          `yaml:"sell_before_clear"` // the POS may sell a lane that is not clear; default true
 	// Warnings are the times left at which a session is warned before its time is used up; none: it is not.
 	Warnings []time.Duration `yaml:"warnings,omitempty"`
+	// Grace is how long a session stays on its lane once its time is used up, if it was sold with that; 0: it does
+	// not. GraceForAll has every session stay.
+	Grace       time.Duration `yaml:"grace,omitempty"`
+	GraceForAll bool          `yaml:"grace_for_all,omitempty"`
 	// Hours are the opening hours: no sale may end after the range has closed. nil: it is always open.
 	Hours    *Hours    `yaml:"hours,omitempty"`
 	Webhook  *Webhook  `yaml:"webhook,omitempty"`  // the only one: it gets every event and decides purchases
@@ -364,6 +368,7 @@ const (
 type Preset struct {
 	Minutes int        `yaml:"minutes"`         // 1 to MaxSessionMinutes
 	Group   *uuid.UUID `yaml:"group,omitempty"` // a group of the range; nil: the chosen one
+	Grace   bool       `yaml:"grace,omitempty"` // the session has the grace of the range
 }
 
 // MaxSessionMinutes is the length of the longest session.

@@ -97,12 +97,14 @@ ranges:
     tokens: [sha256:`+strings.Repeat("aB", 32)+`, 22222222-2222-4222-8222-222222222222]
     purchasing: true
     currency: EUR
-    presets: [{minutes: 30}, {minutes: 60, group: 33333333-3333-4333-8333-000000000001}]
+    presets: [{minutes: 30}, {minutes: 60, group: 33333333-3333-4333-8333-000000000001, grace: true}]
     on_link_loss: hold
     link_tls: {fingerprint: sha256:`+strings.Repeat("aB", 32)+`}
     link_grace: 1m30s
     clear_after: 5m
     warnings: [5m, 90s]
+    grace: 2m
+    grace_for_all: true
     hours:
       timezone: Europe/Berlin
       week: {monday: [09:00-12:00, "13:00-24:00"], tuesday: ["18:00-02:00"], wednesday: []}
@@ -146,11 +148,13 @@ ranges:
 	assert.Len(t, north.Tokens, 2)
 	assert.True(t, north.Purchasing)
 	assert.Equal(t, "EUR", north.Currency)
-	assert.Equal(t, []Preset{{Minutes: 30}, {60, &north.Groups[0].ID}}, north.Presets)
+	assert.Equal(t, []Preset{{Minutes: 30}, {60, &north.Groups[0].ID, true}}, north.Presets)
 	assert.Equal(t, Hold, north.OnLinkLoss)
 	assert.True(t, north.InsecureLinks)
 	assert.Equal(t, 5*time.Minute, north.ClearAfter)
 	assert.Equal(t, []time.Duration{5 * time.Minute, 90 * time.Second}, north.Warnings)
+	assert.Equal(t, 2*time.Minute, north.Grace)
+	assert.True(t, north.GraceForAll)
 	assert.Equal(t, &Hours{
 		"Europe/Berlin",
 		Week{Monday: []string{"09:00-12:00", "13:00-24:00"}, Tuesday: []string{"18:00-02:00"}, Wednesday: []string{}},

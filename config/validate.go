@@ -144,6 +144,7 @@ func (in *inspection) shootingRange(r *Range, p path) {
 	in.require(p.key("on_link_loss"), r.OnLinkLoss == RunOut || r.OnLinkLoss == Hold, "wants run_out or hold")
 	in.linkTLS(r.LinkTLS, p.key("link_tls"))
 	in.warnings(r.Warnings, p.key("warnings"))
+	in.grace(r, p)
 	if r.Hours != nil {
 		in.hours(*r.Hours, p.key("hours"))
 	}
@@ -182,6 +183,17 @@ func (in *inspection) warnings(all []time.Duration, p path) {
 		in.require(p.item(i), minWarning <= left && left <= maxWarning, "wants 10s to 8h")
 		in.require(p.item(i), !slices.Contains(all[:i], left), "is in the list already")
 	}
+}
+
+// The bounds of a grace. It is for customers who are still there.
+const (
+	minGrace = 10 * time.Second
+	maxGrace = time.Hour
+)
+
+func (in *inspection) grace(r *Range, p path) {
+	in.require(p.key("grace"), r.Grace == 0 || minGrace <= r.Grace && r.Grace <= maxGrace, "wants 10s to 1h")
+	in.require(p.key("grace_for_all"), !r.GraceForAll || r.Grace > 0, "wants grace, such as 2m")
 }
 
 // maxTokenName is the length of a token's name in characters: it is a label of metrics.
@@ -290,10 +302,12 @@ func (in *inspection) presets(r *Range, p path) {
 	type sale struct {
 		minutes int
 		group   uuid.UUID // zero: the chosen one
+		grace   bool
 	}
 	offered := map[sale]path{}
 	for i, preset := range r.Presets {
-		p, s := p.item(i), sale{minutes: preset.Minutes}
+		p, s := p.item(i), sale{minutes: preset.Minutes, grace: preset.Grace}
+		in.require(p.key("grace"), !preset.Grace || r.Grace > 0, "wants the range to have grace, such as 2m")
 		if preset.Group != nil {
 			s.group = *preset.Group
 			in.require(p.key("group"), slices.ContainsFunc(r.Groups, func(g Group) bool { return g.ID == s.group }),

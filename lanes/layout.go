@@ -33,6 +33,7 @@ type Group struct {
 type Preset struct {
 	Minutes int        // MinMinutes to MaxMinutes
 	Group   *uuid.UUID // the access group; nil: the one that staff choose
+	Grace   bool       // see Create
 }
 
 // Place is a lane in the layout.

@@ -123,7 +123,7 @@ func (s *story) command(t *testing.T, d *datadriven.TestData, lane lanes.Lane) (
 			Purchasing: !d.HasArg("without-purchasing"), AutoStart: d.HasArg("auto-start"),
 			ByStaff: d.HasArg("by-staff"), AfterClosing: d.HasArg("after-closing"), WarnAt: s.durations(t, d, "warn-at"),
 			Reservation: word(t, d, "reservation"),
-			Grace: d.HasArg("grace"),
+			Grace:       d.HasArg("grace"),
 		}, nil
 	case "enter":
 		return lanes.Enter{Session: session, Age: s.duration(t, d, "ago")}, nil

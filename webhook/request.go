@@ -125,6 +125,8 @@ type Body struct {
 
 	Remaining *float64 `json:"minutes_remaining,omitempty" doc:"Minutes left when it happened; in a sessionEnding only" example:"5" min:"0" max:"480"`
 	EndsAt    string   `json:"ends_at,omitempty" format:"date-time" doc:"When the time is used up, if nothing changes it; in a sessionEnding only" example:"2026-05-01T11:00:00.000Z"`
+	// GraceEndsAt points to a nil where the key is null.
+	GraceEndsAt **string `json:"grace_ends_at,omitempty" format:"date-time" doc:"Until when the session stays on its lane; null: it has ended. In a sessionExpired only"`
 }
 
 // BodyOf returns the payload of the event.
@@ -135,6 +137,12 @@ func BodyOf(event lanes.Event) Body {
 	}
 	if e := event.Ending; e != nil {
 		body.Remaining, body.EndsAt = new(Minutes(e.Remaining)), e.EndsAt.UTC().Format(milliseconds)
+	}
+	if event.Kind == lanes.SessionExpired {
+		body.GraceEndsAt = new((*string)(nil))
+		if at := event.GraceEndsAt; at != nil {
+			*body.GraceEndsAt = new(at.UTC().Format(milliseconds))
+		}
 	}
 	return body
 }

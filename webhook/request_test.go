@@ -31,7 +31,7 @@ func TestTheBodyOfEveryKind(t *testing.T) {
 		lanes.PurchaseRequest: `{"event":"purchaseRequest",` + ids +
 			`,"items":[{"id":"time","qty":30},{"id":"target <b>","qty":2}]}`,
 		lanes.SessionEnding:  `{"event":"sessionEnding",` + ids + `,"minutes_remaining":4.5,"ends_at":"2026-05-01T12:04:30.123Z"}`,
-		lanes.SessionExpired: `{"event":"sessionExpired",` + ids + `}`,
+		lanes.SessionExpired: `{"event":"sessionExpired",` + ids + `,"grace_ends_at":null}`,
 	} {
 		t.Run(string(kind), func(t *testing.T) {
 			integrator := startReceiver(t, status(http.StatusNoContent))

@@ -93,7 +93,7 @@ func readSale(in *endpoint.Input) staffSale {
 		return in.OptionalText("customer_name", 1, v2.MaxCustomer, "Name of the customer; without one walk_in is needed", "Jo Smith")
 	})
 	sale := read(in)
-	sale.Command.AfterClosing = readAfterClosing(in)
+	sale.Command.AfterClosing, sale.Command.Grace = readAfterClosing(in), v2.ReadGrace(in)
 	return staffSale{sale, in.OptionalText("walk_in", 1, v2.MaxCustomer-10, "What a customer without a name is called; the gateway adds the lowest number that is free", "Walk-in")}
 }
 

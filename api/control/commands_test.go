@@ -23,13 +23,14 @@ func TestCommandsAreGivenInTheNameOfTheUser(t *testing.T) {
 		status             int
 		command            string
 	}{
-		{"POST", "sessions", sold + `}`, 201, "sam on " + lane1 + ": {Session:00000000-0000-0000-0000-000000000000 Group:33333333-3333-4333-8333-000000000001 Customer:Jo Smith Minutes:30 Purchasing:false AutoStart:true ByStaff:true AfterClosing:false WarnAt:[] Correlation:<nil> Reservation:}, its own id: true"},
-		{"POST", "sessions", sold + `,"enable_purchasing":true,"auto_start":false}`, 201, "sam on " + lane1 + ": {Session:00000000-0000-0000-0000-000000000000 Group:33333333-3333-4333-8333-000000000001 Customer:Jo Smith Minutes:30 Purchasing:true AutoStart:false ByStaff:true AfterClosing:false WarnAt:[] Correlation:<nil> Reservation:}, its own id: true"},
+		{"POST", "sessions", sold + `}`, 201, "sam on " + lane1 + ": {Session:00000000-0000-0000-0000-000000000000 Group:33333333-3333-4333-8333-000000000001 Customer:Jo Smith Minutes:30 Purchasing:false AutoStart:true ByStaff:true AfterClosing:false WarnAt:[] Grace:false Correlation:<nil> Reservation:}, its own id: true"},
+		{"POST", "sessions", sold + `,"enable_purchasing":true,"auto_start":false}`, 201, "sam on " + lane1 + ": {Session:00000000-0000-0000-0000-000000000000 Group:33333333-3333-4333-8333-000000000001 Customer:Jo Smith Minutes:30 Purchasing:true AutoStart:false ByStaff:true AfterClosing:false WarnAt:[] Grace:false Correlation:<nil> Reservation:}, its own id: true"},
+		{"POST", "sessions", sold + `,"grace":true}`, 201, "sam on " + lane1 + ": {Session:00000000-0000-0000-0000-000000000000 Group:33333333-3333-4333-8333-000000000001 Customer:Jo Smith Minutes:30 Purchasing:false AutoStart:true ByStaff:true AfterClosing:false WarnAt:[] Grace:true Correlation:<nil> Reservation:}, its own id: true"},
 		{"POST", "sessions/" + session1 + "/start", "", 204, "sam on " + session1 + ": enter {Session:" + session1 + " Age:0s}"},
 		{"POST", "sessions/" + session1 + "/pause", "", 204, "sam on " + session1 + ": pause {Session:" + session1 + "}"},
 		{"POST", "sessions/" + session1 + "/resume", "", 204, "sam on " + session1 + ": resume {Session:" + session1 + "}"},
 		{"POST", "sessions/" + session1 + "/stop", "", 204, "sam on " + session1 + ": stop {Session:" + session1 + " By:staff}"},
-		{"POST", "sessions", sold + `,"after_closing":true}`, 201, "sam on " + lane1 + ": {Session:00000000-0000-0000-0000-000000000000 Group:33333333-3333-4333-8333-000000000001 Customer:Jo Smith Minutes:30 Purchasing:false AutoStart:true ByStaff:true AfterClosing:true WarnAt:[] Correlation:<nil> Reservation:}, its own id: true"},
+		{"POST", "sessions", sold + `,"after_closing":true}`, 201, "sam on " + lane1 + ": {Session:00000000-0000-0000-0000-000000000000 Group:33333333-3333-4333-8333-000000000001 Customer:Jo Smith Minutes:30 Purchasing:false AutoStart:true ByStaff:true AfterClosing:true WarnAt:[] Grace:false Correlation:<nil> Reservation:}, its own id: true"},
 		{"POST", "sessions/" + session1 + "/modify", `{"minutes":15,"after_closing":true}`, 204, "sam on " + session1 + ": modify {Session:" + session1 + " Minutes:15 AfterClosing:true}"},
 		{"POST", "sessions/" + session1 + "/modify", `{"minutes":-15}`, 204, "sam on " + session1 + ": modify {Session:" + session1 + " Minutes:-15 AfterClosing:false}"},
 		{"POST", "sessions/" + session1 + "/make-up", `{"give":true}`, 204, "sam on " + session1 + ": make_up {Session:" + session1 + " Give:true}"},

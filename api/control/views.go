@@ -103,8 +103,9 @@ type sessionView struct {
 	CreatedAt    string    `json:"created_at"`
 	Purchasing   bool      `json:"purchasing"` // in effect
 	PausedByHold bool      `json:"paused_by_hold"`
-	ExternalID   string    `json:"external_id"` // by which the POS knows it; empty: none
-	RanOnMS      int64     `json:"ran_on_ms"`   // while the gateway was down; staff may give it back
+	ExternalID   string    `json:"external_id"`        // by which the POS knows it; empty: none
+	RanOnMS      int64     `json:"ran_on_ms"`          // while the gateway was down; staff may give it back
+	GraceMS      *int64    `json:"grace_ms,omitempty"` // its time is used up: it is on the lane for so long
 	// Of a session that waits, and begins together with others.
 	StartsMS *int64     `json:"starts_ms,omitempty"` // until then
 	StartID  *uuid.UUID `json:"start_id,omitempty"`
@@ -157,7 +158,8 @@ func viewOf(s lanes.LaneStatus, now lanes.Instant) laneView {
 		BeganAt: endpoint.OptionalStamp(view.Began), CreatedAt: endpoint.Stamp(view.Created),
 		Purchasing:   view.Purchasing,
 		PausedByHold: session.ByHold, ExternalID: session.Correlation.IDOrNone(), RanOnMS: session.RanOn.Milliseconds(),
-		Marks: screens.MarksOf(s.Lane),
+		Marks:   screens.MarksOf(s.Lane),
+		GraceMS: s.Lane.GraceLeft(now),
 	}
 	if shown.Session.StartsMS = s.Lane.UntilStart(now); shown.Session.StartsMS != nil {
 		shown.Session.StartID = &session.Start.ID

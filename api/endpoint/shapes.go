@@ -148,6 +148,9 @@ func bound(text string) *float64 {
 // nullable returns the schema of the value or null, as OpenAPI 3.1 writes it.
 func nullable(ref *openapi3.SchemaRef) *openapi3.SchemaRef {
 	if ref.Ref == "" && ref.Value.Type != nil {
+		if ref.Value.Type.Includes(openapi3.TypeNull) {
+			return ref
+		}
 		*ref.Value.Type = append(*ref.Value.Type, openapi3.TypeNull)
 		return ref
 	}

@@ -25,10 +25,10 @@ var kinds = []struct {
 	{lanes.SessionModified, "A session's duration changed, or its lane"},
 	{lanes.PurchaseRequest, "A customer requested a purchase from the lane"},
 	{lanes.SessionEnding, "A session's time will soon be used up. Only for a webhook that names this kind, of a range that warns"},
-	{lanes.SessionExpired, "A session's time is used up. Only for a webhook that names this kind; sessionStopped follows"},
+	{lanes.SessionExpired, "A session's time is used up. Only for a webhook that names this kind; sessionStopped follows, at once or after the grace"},
 }
 
-// LaneEvent is the payload of every event except a purchase and a warning.
+// LaneEvent is the payload of every event except a purchase, a warning and the end of a session's time.
 type LaneEvent struct {
 	Event   string    `json:"event"`
 	Session uuid.UUID `json:"session_id"`
@@ -40,6 +40,12 @@ type EndingEvent struct {
 	LaneEvent
 	Remaining float64 `json:"minutes_remaining" min:"0" max:"480" doc:"What is left when the warning is made, which may be late" example:"5"`
 	EndsAt    string  `json:"ends_at" format:"date-time" doc:"When the time is used up, if nothing changes it" example:"2026-05-01T11:00:00.000Z"`
+}
+
+// ExpiredEvent is the payload of the end of a session's time.
+type ExpiredEvent struct {
+	LaneEvent
+	GraceEndsAt *string `json:"grace_ends_at" format:"date-time" doc:"Until when the session stays on its lane unless minutes are added; null: it has ended" example:"2026-05-01T11:02:00.000Z"`
 }
 
 // PurchaseEvent is the payload of a purchase.
@@ -89,6 +95,9 @@ func AddWebhooks(doc *openapi3.T) {
 		case lanes.SessionEnding:
 			operation.RequestBody = body(k.kind, endpoint.Schema[EndingEvent](doc))
 			operation.Responses = receiverResponses(nil, nil)
+		case lanes.SessionExpired:
+			operation.RequestBody = body(k.kind, endpoint.Schema[ExpiredEvent](doc))
+			operation.Responses = receiverResponses(nil, nil)
 		default:
 			operation.RequestBody = body(k.kind, endpoint.Schema[LaneEvent](doc))
 			operation.Responses = receiverResponses(nil, nil)
@@ -114,6 +123,9 @@ func example(kind lanes.Kind) any {
 	}
 	if kind == lanes.SessionEnding {
 		return EndingEvent{event, 5, "2026-05-01T11:00:00.000Z"}
+	}
+	if kind == lanes.SessionExpired {
+		return ExpiredEvent{event, new("2026-05-01T11:02:00.000Z")}
 	}
 	if kind == lanes.PurchaseRequest {
 		return PurchaseEvent{event, []PurchaseItem{{ID: "9mm-box-50", Qty: 2}, {ID: lanes.TimeItem, Qty: 30}}}

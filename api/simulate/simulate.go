@@ -78,7 +78,8 @@ func (h Handlers) Endpoints() []endpoint.Endpoint {
 			endpoint.Handle("POST", "/simulate/advance", 204, "Let a running session's clock jump ahead",
 				readAdvance, endpoint.WithTarget(h.RangeOf, advanceClock),
 				"session_not_found", "session_ended", "not_running", "starting", "store_unavailable", "overloaded", "not_owner").
-				Describe("A jump that reaches the end of the session ends it, as expiry does."),
+				Describe("A jump that reaches the end of the session ends it, as expiry does. Where the session has a grace it begins that, of which the rest of "+
+					"the jump passes; a jump in the grace shortens it, and ends the session with it."),
 		),
 		endpoint.Group("Simulation of states", "On the playground only. Each brings the range into a state that a POS has to cope with.", h.states()...),
 	)

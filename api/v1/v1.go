@@ -66,7 +66,7 @@ func reservedAs(code string, err error) error {
 // SessionView has, like the other views, the keys of version 2 after an id that repeats one of them (WIRE.md, Views).
 type SessionView struct {
 	RepeatedID uuid.UUID `json:"id" doc:"The same as session_id"`
-	v2.SessionView
+	v2.SessionKeys
 }
 
 // BayView is a bay: it groups lanes.
@@ -88,7 +88,7 @@ func viewOfLane(lane lanes.LaneStatus) LaneView { return LaneView{lane.ID, v2.Vi
 // appendSession appends the SessionView of the session.
 func appendSession(buffer []byte, s *lanes.SessionView) []byte {
 	buffer = append(v2.AppendID(append(buffer, `{"id":`...), s.ID), ',')
-	return v2.AppendKeys(buffer, s)
+	return append(v2.AppendKeys(buffer, s), '}')
 }
 
 func appendViews(sessions []*lanes.SessionView) endpoint.Appender[[]SessionView] {

@@ -21,7 +21,7 @@ func TestASessionIsEncodedAsItsView(t *testing.T) {
 	running.Began, running.Remaining, running.Purchasing = &began, 59*time.Minute+time.Millisecond, true
 
 	all := []*lanes.SessionView{waiting, &running}
-	views := []SessionView{{waiting.ID, v2.ViewOf(waiting)}, {running.ID, v2.ViewOf(&running)}}
+	views := []SessionView{{waiting.ID, v2.KeysOf(waiting)}, {running.ID, v2.KeysOf(&running)}}
 	require.Equal(t, asJSON(t, views), string(appendViews(all)(nil)))
 	require.Equal(t, asJSON(t, views[0]), string(sold(v2.Sale{}, waiting)(nil)))
 	require.Equal(t, asJSON(t, views[1]), string(sold(v2.Sale{}, &running)(nil)))

@@ -40,6 +40,8 @@ type LaneStatus struct {
 	LinkSince string     `json:"link_since" format:"date-time" example:"2026-05-01T09:00:00.000Z"`
 	NotUsable *string    `json:"not_usable_because" doc:"Null while the lane is usable" example:"null"`
 	Reserved  *string    `json:"reserved_until,omitempty" format:"date-time" doc:"Until when the lane is reserved for a POS whose customer pays; only while it is" example:"2026-05-01T10:03:00.000Z"`
+	// GraceEndsAt is that of the SessionView. No example: such a session is paused.
+	GraceEndsAt *string `json:"grace_ends_at,omitempty" format:"date-time" doc:"The time of its session is used up: it is on the lane until then, paused with nothing left, unless minutes are added; only in a grace"`
 }
 
 // Bays returns the range's bays.
@@ -72,6 +74,9 @@ func statusOf(lane lanes.LaneStatus, now lanes.Instant) LaneStatus {
 	}
 	if session := lane.Lane.Session; session != nil {
 		status.Session, status.Phase = &session.ID, string(session.Phase)
+		if end, found := lane.Lane.GraceEnd(); found {
+			status.GraceEndsAt = new(endpoint.Stamp(end.Wall))
+		}
 	}
 	if left := lane.Lane.ReservedFor(now); left > 0 {
 		until := now.Wall.Add(left)

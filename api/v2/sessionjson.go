@@ -43,10 +43,14 @@ func AppendList(
 }
 
 func appendSession(buffer []byte, s *lanes.SessionView) []byte {
-	return AppendKeys(append(buffer, '{'), s)
+	buffer = AppendKeys(append(buffer, '{'), s)
+	if s.GraceEndsAt != nil {
+		buffer = appendStamp(append(buffer, `,"grace_ends_at":`...), *s.GraceEndsAt)
+	}
+	return append(buffer, '}')
 }
 
-// AppendKeys appends all keys that version 2 shows of a session, and the closing bracket.
+// AppendKeys appends the SessionKeys of a session, without brackets.
 func AppendKeys(buffer []byte, s *lanes.SessionView) []byte {
 	buffer = AppendID(append(buffer, `"session_id":`...), s.ID)
 	buffer = AppendID(append(buffer, `,"lane_id":`...), s.Lane)
@@ -75,7 +79,7 @@ func AppendKeys(buffer []byte, s *lanes.SessionView) []byte {
 	if s.Correlation != nil {
 		buffer = appendCorrelation(buffer, CorrelationOf(s.Correlation))
 	}
-	return append(buffer, '}')
+	return buffer
 }
 
 // appendCorrelation appends the keys of what the POS gave a session, each behind a comma.

@@ -52,6 +52,12 @@ func drawSession(t *rapid.T) *lanes.SessionView {
 		s.Began = &began
 		s.Remaining = time.Duration(rapid.Int64Range(0, int64(lanes.MaxMinutes*time.Minute)).Draw(t, "remaining"))
 	}
+	if rapid.Bool().Draw(t, "has a start") {
+		s.StartsAt = new(instant.Draw(t, "starts at"))
+	}
+	if rapid.Bool().Draw(t, "is in its grace") {
+		s.GraceEndsAt = new(instant.Draw(t, "grace ends at"))
+	}
 	return s
 }
 

@@ -12,8 +12,14 @@ import (
 	"rangegate/webhook"
 )
 
-// SessionView is a session as the wire shows it: the keys of WIRE.md, Views, in its order.
+// SessionView is a session as the wire shows it.
 type SessionView struct {
+	SessionKeys
+	GraceEndsAt *string `json:"grace_ends_at,omitempty" format:"date-time" doc:"Its time is used up: it is on the lane until then, unless minutes are added; only in its grace" example:"2026-05-01T11:02:00.000Z"`
+}
+
+// SessionKeys are what both versions show of a session: the keys of WIRE.md, Views, in its order.
+type SessionKeys struct {
 	ID         uuid.UUID `json:"session_id"`
 	Lane       uuid.UUID `json:"lane_id" example:"44444444-4444-4444-8444-000000000001"`
 	Group      uuid.UUID `json:"group_id" example:"33333333-3333-4333-8333-000000000001"`
@@ -42,7 +48,12 @@ func CorrelationOf(c *lanes.Correlation) Correlation {
 
 // ViewOf returns a session as version 2 shows it.
 func ViewOf(s *lanes.SessionView) SessionView {
-	view := SessionView{
+	return SessionView{KeysOf(s), endpoint.OptionalStamp(s.GraceEndsAt)}
+}
+
+// KeysOf returns what both versions show of a session.
+func KeysOf(s *lanes.SessionView) SessionKeys {
+	view := SessionKeys{
 		ID: s.ID, Lane: s.Lane, Group: s.Group, Duration: s.Minutes,
 		BeganAt: endpoint.OptionalStamp(s.Began), CreatedAt: endpoint.Stamp(s.Created), Purchasing: s.Purchasing,
 		Correlation: CorrelationOf(s.Correlation),
@@ -88,7 +99,14 @@ func readSale(in *endpoint.Input) Sale {
 			sale.Command.WarnAt = append(sale.Command.WarnAt, time.Duration(left)*time.Minute)
 		}
 	}
+	sale.Command.Grace = ReadGrace(in)
 	return sale
+}
+
+// ReadGrace reads whether a sale has the grace of the range.
+func ReadGrace(in *endpoint.Input) bool {
+	return in.Flag("grace", false, "Once its time is used up, the session stays on the lane for the grace of the range, if it has one; minutes that are "+
+		"added then count from then on")
 }
 
 // MaxCustomer is how many characters the name of a customer has at most.

@@ -121,13 +121,14 @@ func (h Handlers) Endpoints() []endpoint.Endpoint {
 				sold, append(SaleCodes(), "lane_reserved", "reservation_over", afterClosing)...).
 				Describe(aboutClosing+"With `auto_start` the time runs at once, otherwise from when the customer enters the lane."),
 			h.command("modify", "Add minutes to a session, or take minutes away", readModify, "duration_out_of_range", "no_time_left", afterClosing).
-				Describe(aboutClosing+"The new total must be within 1 to 480 minutes and must leave the session some time: to end it, stop it."),
+				Describe(aboutClosing+"The new total must be within 1 to 480 minutes and must leave the session some time: to end it, stop it. Minutes "+
+					"that are added to a session in its grace count from now on."),
 			h.command("start", "Begin the time of a session that waits for its customer", readBegin, "not_waiting").
 				Describe("For a session that was sold with `auto_start` false, as if the customer had entered the lane now. During a ceasefire it "+
 					"begins paused, with all of its time, and runs as soon as that ends."),
 			h.command("stop", "End a session", readStop),
-			h.command("pause", "Stop a session's clock until it is resumed", readPause, "not_running"),
-			h.command("resume", "Start a paused session's clock again", readResume, "not_paused", "ceasefire"),
+			h.command("pause", "Stop a session's clock until it is resumed", readPause, "not_running", "in_grace"),
+			h.command("resume", "Start a paused session's clock again", readResume, "not_paused", "in_grace", "ceasefire"),
 			endpoint.Command("POST", "/sessions/{id}/move", 204, "Let a session go on in another lane, with its time left",
 				readMove, h.move, endpoint.NoBody,
 				SessionCodes("lane_not_found", "lane_occupied", "lane_reserved", "lane_not_accessible", "lane_not_usable", "lane_not_clear")...),

@@ -34,6 +34,7 @@ func features(r config.Range, environment config.Environment) (list []v2.Feature
 		{v2.FeatureWebhookRetry, slices.ContainsFunc(receivers, func(w config.Webhook) bool { return w.Retry != nil })},
 		{v2.FeatureClearBeforeSale, !r.SellBeforeClear},
 		{v2.FeatureWarnings, true},
+		{v2.FeatureGrace, r.Grace > 0},
 		{v2.FeatureHours, r.Hours != nil},
 		{v2.FeatureSimulation, environment == config.InPlayground},
 	} {

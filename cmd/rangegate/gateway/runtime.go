@@ -294,6 +294,7 @@ func layout(r config.Range) lanes.Layout {
 	l := lanes.Layout{Range: r.ID, Name: r.Name, Purchasing: r.Sells(), Currency: r.Currency}
 	l.Terms = lanes.Terms{
 		ClearAfter: r.ClearAfter, ClearFirst: !r.SellBeforeClear, Warnings: r.Warnings, TellsExpired: r.TellsExpired(), Hours: openingHours(r.Hours),
+		Grace: r.Grace, GraceForAll: r.GraceForAll,
 	}
 	for _, bay := range r.Bays {
 		l.Bays = append(l.Bays, lanes.Bay(bay))

@@ -14,6 +14,7 @@ var fireLine = []Test{
 	{"after power-up it is locked until a state comes", with(poweredUp)},
 	{"only a running session that is not held is open and counts", with(safetyTable)},
 	{"at zero it locks by itself", with(countdown)},
+	{"a session in its grace is locked, and opens with more minutes", with(grace)},
 	{"it runs out while the link is down", with(runOut)},
 	{"a hold locks at once, and over a reconnect until a state says otherwise", with(holdOverReconnect)},
 	{"after a power cut it is locked until a state comes", with(powerCut)},
@@ -69,6 +70,24 @@ func countdown(s fixture) {
 
 	s.locksAtZero(s.almostOver(conn, received, *session))
 	assert.Equal(s, session.ID, s.Controller.Shown().Session, "the session is the gateway's to end")
+}
+
+func grace(s fixture) {
+	conn, _, received := s.dial()
+	session := s.session(lanes.Running, time.Hour)
+	s.send(conn, received, link.State{Revision: 1, Session: session})
+	s.locksAtZero(s.almostOver(conn, received, *session))
+	over := *session
+	over.Phase, over.Left, over.Since = lanes.Paused, 0, s.Now()
+	s.send(conn, received, link.State{Revision: 3, Session: &over})
+	shown := s.Controller.Shown()
+	assert.False(s, shown.Open)
+	assert.Zero(s, shown.Remaining)
+	assert.Equal(s, session.ID, shown.Session)
+	longer := over
+	longer.Phase, longer.Left, longer.Since = lanes.Running, time.Minute, s.Now()
+	s.send(conn, received, link.State{Revision: 4, Session: &longer})
+	assert.True(s, s.Controller.Shown().Open)
 }
 
 func runOut(s fixture) {
