@@ -38,10 +38,12 @@ type rangeView struct {
 	Currency   string    `json:"currency"` // of prices; empty: none is shown
 	// Presets are the sales with a button of their own; empty: the form has minutes of its own.
 	Presets []v2.PresetView `json:"presets"`
+	// Grace says that staff choose whether a session has one: the range has it, and not for every session.
+	Grace bool `json:"grace,omitempty"`
 }
 
 func viewOfRange(l lanes.Layout) rangeView {
-	return rangeView{l.Range, l.Name, l.Purchasing, l.Currency, endpoint.Views(l.Presets, v2.ViewOfPreset)}
+	return rangeView{l.Range, l.Name, l.Purchasing, l.Currency, endpoint.Views(l.Presets, v2.ViewOfPreset), l.Grace > 0 && !l.GraceForAll}
 }
 
 type namedView struct {

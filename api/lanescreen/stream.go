@@ -43,6 +43,7 @@ type sessionView struct {
 	LeftMS       int64     `json:"left_ms"`
 	PausedByHold bool      `json:"paused_by_hold"`
 	StartsMS     *int64    `json:"starts_ms,omitempty"` // until it begins together with others
+	GraceMS      *int64    `json:"grace_ms,omitempty"`  // its time is used up: it is on the lane for so long
 	screens.Marks
 }
 
@@ -66,7 +67,7 @@ func viewOf(s lanes.LaneStatus, now lanes.Instant) laneView {
 	}
 	view := s.Lane.View(now)
 	lane.Phase, lane.Purchasing = view.Phase, view.Purchasing
-	lane.Session = &sessionView{view.ID, view.Customer, view.Minutes, view.Remaining.Milliseconds(), session.ByHold, s.Lane.UntilStart(now), screens.MarksOf(s.Lane)}
+	lane.Session = &sessionView{view.ID, view.Customer, view.Minutes, view.Remaining.Milliseconds(), session.ByHold, s.Lane.UntilStart(now), s.Lane.GraceLeft(now), screens.MarksOf(s.Lane)}
 	if p := session.Purchase; p != nil {
 		lane.Purchase = &purchaseView{p.ID, p.Phase, p.UserMessage}
 	}

@@ -145,10 +145,11 @@ type message struct {
 }
 
 // The states of a session, beside those of its phase: a ceasefire holds it, or holds it before it has begun;
-// it has ended.
+// its time is used up and it may still be extended; it has ended.
 const (
 	stateCeasefire = "ceasefire"
 	stateBarred    = "barred"
+	stateGrace     = "grace"
 	stateEnded     = "ended"
 )
 
@@ -165,6 +166,8 @@ func messageOf(s lanes.LaneStatus, now lanes.Instant) message {
 		m.State = stateBarred
 	case session.Phase != lanes.Waiting && s.Lane.Held, session.Phase == lanes.Paused && session.ByHold:
 		m.State = stateCeasefire
+	case session.InGrace():
+		m.State = stateGrace
 	}
 	return m
 }

@@ -55,6 +55,7 @@ type laneView struct {
 	Customer string      `json:"customer,omitempty"`    // shortened; only where names are shown
 	ClearMS  int64       `json:"clear_ms"`              // the last session's time is up, and its customer has so long to clear the lane
 	Reserved *int64      `json:"reserved_ms,omitempty"` // a POS is being paid for it, and keeps it so long
+	GraceMS  *int64      `json:"grace_ms,omitempty"`    // its time is used up: it is on the lane for so long
 	ForSale  bool        `json:"for_sale"`
 	Usable   bool        `json:"usable"`
 	Link     bool        `json:"link"` // it is up
@@ -86,7 +87,7 @@ func viewer(names bool) func(lanes.LaneStatus, lanes.Instant) laneView {
 		if s.Lane.Session != nil {
 			view := s.Lane.View(now)
 			shown.Phase, shown.LeftMS = view.Phase, view.Remaining.Milliseconds()
-			shown.StartsMS, shown.Marks = s.Lane.UntilStart(now), screens.MarksOf(s.Lane)
+			shown.StartsMS, shown.GraceMS, shown.Marks = s.Lane.UntilStart(now), s.Lane.GraceLeft(now), screens.MarksOf(s.Lane)
 			if names {
 				shown.Customer = shortName(view.Customer)
 			}

@@ -213,6 +213,15 @@ func TestALaneForACheckout(t *testing.T) {
 	play(t, "checkout")
 }
 
+// The time of sessions is used up that were sold with a grace.
+func TestAGrace(t *testing.T) {
+	t.Parallel()
+	play(t, "grace", func(f *fixture, _ string) {
+		north := &f.config.Ranges[0]
+		north.Settings = append(north.Settings, "grace: 1h", "presets: [{minutes: 30, grace: true}, {minutes: 45}]")
+	})
+}
+
 // A relay of twenty lanes is sold and started together by a few touches.
 func TestARelay(t *testing.T) {
 	t.Parallel()

@@ -3,11 +3,11 @@ import { formatTime } from "/screens/clock.js";
 import { element, replaceKeepingFocus, setFlag, setText } from "/screens/element.js";
 import { icon } from "/screens/icons.js";
 import { ErrorText, ignoreQuickRepeats, ignoreStaleClicks } from "./actions.js";
-import { laneReservedFor, laneStartsIn, laneTimeLeft } from "./model.js";
+import { laneGraceLeft, laneReservedFor, laneStartsIn, laneTimeLeft } from "./model.js";
 import { quickActions } from "./quick.js";
-import { notReached, stateOf, urgency } from "./rules.js";
+import { notReached, stateOf, urgencyOf } from "./rules.js";
 
-const SIGNS = { free: "check", ended: "leave", locked: "lock", closed: "close", unusable: "alert", waiting: "person", scheduled: "play", running: "play", paused: "pause" };
+const SIGNS = { free: "check", ended: "leave", locked: "lock", closed: "close", unusable: "alert", waiting: "person", scheduled: "play", running: "play", paused: "pause", grace: "hourglass" };
 
 export class LaneCard {
   urgent = "";
@@ -82,16 +82,20 @@ export class LaneCard {
     if (this.lane.reserved) {
       setText(this.#badges.querySelector(".reserved-left"), formatTime(laneReservedFor(this.lane, at)));
     }
+    const graceLeft = laneGraceLeft(this.lane, at);
     if (!session) {
       setText(this.#time, "");
     } else if (startsIn !== null) {
       setText(this.#time, this.#client.t("card.starts", { time: formatTime(startsIn) }));
+    } else if (graceLeft !== null) {
+      setText(this.#time, this.#client.t("card.grace", { time: formatTime(graceLeft) }));
+      this.#redraw("share", "0", () => (this.#fill.style.transform = "scaleX(0)"));
     } else {
       setText(this.#time, leftMs > 0 ? formatTime(leftMs) : this.#client.t("card.over", { time: formatTime(leftMs) }));
       const share = Math.min(Math.max(leftMs / (session.duration * 60_000), 0), 1).toFixed(3);
       this.#redraw("share", share, () => (this.#fill.style.transform = `scaleX(${share})`));
     }
-    const urgent = session ? urgency(this.lane.phase, leftMs, session.soon_ms) : "";
+    const urgent = urgencyOf(this.lane, leftMs);
     if (urgent === this.urgent) {
       return false;
     }

@@ -42,7 +42,7 @@ export const ACTIONS = {
   start: { sign: "play", applies: (lane) => lane.phase === "waiting" && !lane.held, send: session("start") },
   together: togetherIn(10),
   pause: { sign: "pause", applies: (lane) => lane.phase === "running", send: session("pause") },
-  resume: { sign: "play", applies: (lane) => lane.phase === "paused" && !lane.session.paused_by_hold && !lane.held, send: session("resume") },
+  resume: { sign: "play", applies: (lane) => stateOf(lane) === "paused" && !lane.session.paused_by_hold && !lane.held, send: session("resume") },
   sell: { sign: "cart", applies: (lane) => stateOf(lane) === "free" }, // send depends on the form
   stop: {
     sign: "stop", applies: (lane) => lane.session !== null, send: session("stop"),

@@ -188,6 +188,12 @@ export function laneReservedFor(lane, at) {
   return Math.max(0, timeLeft(lane.reserved.left_ms, true, lane.sentAt, at));
 }
 
+// laneGraceLeft returns how long the lane's session is in its grace from the instant `at` on, in ms; null if it is in none.
+export function laneGraceLeft(lane, at) {
+  const graceMs = lane.session?.grace_ms;
+  return graceMs === undefined ? null : Math.max(0, timeLeft(graceMs, true, lane.sentAt, at));
+}
+
 // laneStartsIn returns how long it is at the instant `at` until the lane's session begins together with others, in ms; null if it does not.
 export function laneStartsIn(lane, at) {
   const startsMs = lane.session?.starts_ms;

@@ -1,10 +1,10 @@
-// Who ends next: the sessions whose time runs, by the time that is left, and the paused ones after them. A press on one opens its lane.
+// Who ends next: the sessions in their grace and those whose time runs, by the time that is left, and the paused ones after them. A press on one opens its lane.
 import { formatTime, now, onTick } from "/screens/clock.js";
 import { element, setText } from "/screens/element.js";
 import { icon } from "/screens/icons.js";
 import { ErrorText, action } from "./actions.js";
-import { laneTimeLeft } from "./model.js";
-import { urgency } from "./rules.js";
+import { laneGraceLeft, laneTimeLeft } from "./model.js";
+import { inGrace, stateOf, urgencyOf } from "./rules.js";
 import { ignoreWhenMoved } from "./settling.js";
 
 export class NextEnding {
@@ -31,7 +31,7 @@ export class NextEnding {
     const { range, t } = this.#client;
     const at = now();
     const lanes = [...range.lanes.values()].filter(({ phase }) => phase === "running" || phase === "paused")
-      .toSorted((a, b) => Number(a.phase === "paused") - Number(b.phase === "paused") || laneTimeLeft(a, at) - laneTimeLeft(b, at));
+      .toSorted((a, b) => Number(stateOf(a) === "paused") - Number(stateOf(b) === "paused") || laneTimeLeft(a, at) - laneTimeLeft(b, at));
     const sessions = new Set(lanes.map(({ session }) => session.session_id));
     for (const [id, row] of this.#rows) {
       if (!sessions.has(id)) {
@@ -66,6 +66,8 @@ export class NextEnding {
   }
 }
 
+const SIGNS = { paused: "pause", grace: "hourglass" };
+
 // Row is one session. It is built once.
 class Row {
   #client;
@@ -87,9 +89,9 @@ class Row {
   }
 
   show(lane) {
-    const paused = lane.phase === "paused";
-    if (this.#lane?.phase !== lane.phase) {
-      this.#state.replaceChildren(...(paused ? [icon("pause"), element("span.unseen", {}, this.#client.t("state.paused"))] : []));
+    const state = stateOf(lane);
+    if (!this.#lane || stateOf(this.#lane) !== state) {
+      this.#state.replaceChildren(...(SIGNS[state] ? [icon(SIGNS[state]), element("span.unseen", {}, this.#client.t(`state.${state}`))] : []));
     }
     this.#lane = lane;
     this.element.dataset.lane = lane.lane_id;
@@ -100,7 +102,7 @@ class Row {
 
   tick(at) {
     const leftMs = laneTimeLeft(this.#lane, at);
-    this.element.dataset.urgent = urgency(this.#lane.phase, leftMs, this.#lane.session.soon_ms);
-    setText(this.#time, leftMs > 0 ? formatTime(leftMs) : this.#client.t("card.over", { time: formatTime(leftMs) }));
+    this.element.dataset.urgent = urgencyOf(this.#lane, leftMs);
+    setText(this.#time, inGrace(this.#lane) ? this.#client.t("card.grace", { time: formatTime(laneGraceLeft(this.#lane, at)) }) : leftMs > 0 ? formatTime(leftMs) : this.#client.t("card.over", { time: formatTime(leftMs) }));
   }
 }

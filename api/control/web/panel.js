@@ -4,9 +4,9 @@ import { element, replaceKeepingFocus, setFlag, setText } from "/screens/element
 import { ErrorText, button } from "./actions.js";
 import { LaneActions } from "./laneactions.js";
 import { badges } from "./lanecard.js";
-import { laneTimeLeft } from "./model.js";
+import { laneGraceLeft, laneTimeLeft } from "./model.js";
 import { purchaseDetails, settleButtons } from "./purchases.js";
-import { stateOf, urgency } from "./rules.js";
+import { stateOf, urgencyOf } from "./rules.js";
 import { SessionActions } from "./sessionactions.js";
 import { SessionForm } from "./sessionform.js";
 import { ShooterCode } from "./shootercode.js";
@@ -223,9 +223,10 @@ export class Panel {
     const lane = range.lanes.get(this.#laneID);
     this.#time.hidden = !lane?.session;
     const leftMs = lane?.session ? laneTimeLeft(lane, at) : 0;
-    const urgent = lane?.session ? urgency(lane.phase, leftMs, lane.session.soon_ms) : "";
+    const urgent = lane?.session ? urgencyOf(lane, leftMs) : "";
+    const graceLeft = lane?.session ? laneGraceLeft(lane, at) : null;
     this.#root.dataset.urgent = urgent;
-    setText(this.#time, leftMs > 0 ? formatTime(leftMs) : t("card.over", { time: formatTime(leftMs) }));
+    setText(this.#time, graceLeft !== null ? t("card.grace", { time: formatTime(graceLeft) }) : leftMs > 0 ? formatTime(leftMs) : t("card.over", { time: formatTime(leftMs) }));
     setText(this.#urgent, urgent ? t(`urgent.${urgent}`) : "");
   }
 }

@@ -38,6 +38,10 @@ export function quickActions(client, lane, error, open) {
     case "running":
       buttons.push(...(lane.help ? [] : [more(5)]), more(15), command("pause", "pause", () => client.outcome.pause(lane), "one-tap"), stop());
       break;
+    case "grace":
+      buttons.push(action(client, { words: "+15", kind: "primary one-tap", label: named(t("quick.more", { minutes: 15 })) }, error,
+        (anyway) => client.outcome.modify(lane, 15, anyway)), ...(lane.help ? [] : [more(5)]), stop());
+      break;
     case "paused":
       buttons.push(...(lane.session.paused_by_hold || lane.held ? [] : [command("resume", "play", () => client.session(lane, "resume"), "primary one-tap")]), ...(lane.help ? [] : [more(5)]), stop());
   }

@@ -14,11 +14,21 @@ export function urgency(phase, leftMs, soonMs = SOON) {
   return leftMs <= soonMs ? "soon" : "";
 }
 
-// stateOf returns the phase of a lane's session, or whether a lane without a session can be sold. It has "ended" while its last customer
+// inGrace is true of a session whose time is used up and that is on its lane for a while, so that minutes can be added.
+export function inGrace(lane) {
+  return lane.session?.grace_ms !== undefined;
+}
+
+// urgencyOf is urgency of a lane's session: "over" in its grace too, and "" without one.
+export function urgencyOf(lane, leftMs) {
+  return inGrace(lane) ? "over" : lane.session ? urgency(lane.phase, leftMs, lane.session.soon_ms) : "";
+}
+
+// stateOf returns the phase of a lane's session, or that it is in its grace, or whether a lane without a session can be sold. It has "ended" while its last customer
 // may still be there, and is "locked" if nothing but a hold keeps a customer from it.
 export function stateOf(lane) {
   if (lane.phase !== "free") {
-    return lane.phase;
+    return inGrace(lane) ? "grace" : lane.phase;
   }
   if (lane.uncleared) {
     return "ended";

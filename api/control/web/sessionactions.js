@@ -3,6 +3,7 @@ import { element } from "/screens/element.js";
 import { action, button, perform } from "./actions.js";
 import { confirmButton } from "./confirmbutton.js";
 import { makeUpButtons } from "./makeup.js";
+import { stateOf } from "./rules.js";
 
 const STEPS = [-15, -5, 5, 15];
 
@@ -66,7 +67,7 @@ export class SessionActions {
     this.#start.hidden = lane.phase !== "waiting" || lane.held; // pressed during a hold it would act after it, unseen
     this.#callOff.hidden = !lane.session?.start_id;
     this.#pause.hidden = lane.phase !== "running";
-    this.#resume.hidden = lane.phase !== "paused" || lane.session?.paused_by_hold === true || lane.held;
+    this.#resume.hidden = stateOf(lane) !== "paused" || lane.session?.paused_by_hold === true || lane.held;
     if (focused?.hidden) {
       ([this.#start, this.#pause, this.#resume].find((button) => !button.hidden) ?? this.#stop).focus();
     }

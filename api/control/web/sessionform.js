@@ -19,6 +19,7 @@ export class SessionForm {
   #drawnPresets = "";
   #press;
   #purchasing;
+  #grace;
   #start;
   #submit;
   #closed = element("p.note");
@@ -36,14 +37,14 @@ export class SessionForm {
     this.#group = element("select.input", { name: "group_id", required: true });
     this.#minutes = element("input.input", { name: "minutes", type: "number", min: 1, max: 480, step: 1, required: true, inputMode: "numeric" });
     this.#minutes.addEventListener("input", () => this.#update());
-    this.#press = async (pressed, minutes, group = this.#group.value) => {
+    this.#press = async (pressed, minutes, group = this.#group.value, grace = false) => {
       const lane = this.#lane;
       const typed = this.#name.value.trim();
       let session;
       const sell = async (anyway) => {
         this.#selling = true;
         try {
-          session = await this.#create(minutes, group, anyway);
+          session = await this.#create(minutes, group, grace, anyway);
         } finally {
           this.#selling = false;
         }
@@ -60,6 +61,7 @@ export class SessionForm {
     };
     this.#group.addEventListener("change", () => this.#update());
     this.#purchasing = element("input", { type: "checkbox", name: "purchasing", checked: true });
+    this.#grace = element("input", { type: "checkbox", name: "grace" });
     this.#start = element("input", { type: "radio", name: "start", value: "now", checked: true, onchange: () => this.#update() });
     const entry = element("input", { type: "radio", name: "start", value: "entry", onchange: () => this.#update() });
     this.#submit = element("button.button.primary.wide", { type: "submit" }, "");
@@ -72,7 +74,8 @@ export class SessionForm {
       element("fieldset.pair", {}, element("legend.legend", {}, t("form.start")),
         element("label.choice", {}, this.#start, element("span", {}, t("form.start_now"))), element("label.choice", {}, entry, element("span", {}, t("form.start_entry")))),
       field(t("form.group"), this.#group),
-      element("label.check", {}, this.#purchasing, element("span", {}, t("form.purchasing"))));
+      element("label.check", {}, this.#purchasing, element("span", {}, t("form.purchasing"))),
+      element("label.check", {}, this.#grace, element("span", {}, t("form.grace"))));
     this.element.addEventListener("submit", (event) => {
       event.preventDefault();
       this.#press(this.#submit, Number(this.#minutes.value));
@@ -117,6 +120,7 @@ export class SessionForm {
     this.#group.parentElement.hidden = range.groups.length < 2;
     this.#drawPresets();
     this.#purchasing.parentElement.hidden = !range.info.purchasing;
+    this.#grace.parentElement.hidden = !range.info.grace;
     this.#name.placeholder = this.#walkIn();
     const state = stateOf(lane);
     setText(this.#closed, lane.held ? t("form.held") : state === "free" ? "" : t(`form.${state}`));
@@ -144,10 +148,10 @@ export class SessionForm {
     }
     this.#drawnPresets = drawn;
     this.#presets.toggleAttribute("data-named", range.groups.length > 1 && presets.some(({ group_id: id }) => id));
-    this.#presets.replaceChildren(...presets.map(({ minutes, group_id: id }) => {
+    this.#presets.replaceChildren(...presets.map(({ minutes, group_id: id, grace = false }) => {
       const group = range.groups.length > 1 ? range.groups.find((candidate) => candidate.id === id)?.name : undefined;
       const label = group === undefined ? t("form.sell", { n: minutes }) : t("form.sell_to", { n: minutes, group });
-      const preset = element("button.button", { type: "button", "data-minutes": minutes, "data-group": id ?? "", "aria-label": label, onclick: () => this.#press(preset, minutes, id ?? undefined) },
+      const preset = element("button.button", { type: "button", "data-minutes": minutes, "data-group": id ?? "", "aria-label": label, onclick: () => this.#press(preset, minutes, id ?? undefined, grace) },
         element("span", {}, String(minutes)), ...(group === undefined ? [] : [element("span.preset-group", {}, group)]));
       return preset;
     }));
@@ -163,13 +167,14 @@ export class SessionForm {
     this.#submit.textContent = this.#client.t(key, { minutes: this.#minutes.value });
   }
 
-  #create(minutes, group, anyway) {
+  #create(minutes, group, grace, anyway) {
     const customer = this.#name.value.trim();
     return this.#sell({
       ...(customer ? { customer_name: customer } : { walk_in: this.#client.t("form.walk_in") }),
       group_id: group,
       duration: minutes,
       enable_purchasing: this.#purchasing.checked && this.#client.range.info.purchasing,
+      ...(grace || (this.#grace.checked && this.#client.range.info.grace) ? { grace: true } : {}),
       auto_start: this.#start.checked,
       ...anyway,
     });

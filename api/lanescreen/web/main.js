@@ -57,6 +57,12 @@ class Lane {
     return startsMs === undefined ? null : Math.max(0, timeLeft(startsMs, true, this.#sentAt, now));
   }
 
+  // graceLeft returns how long the session is in its grace from that instant of now() on, in ms; null if it is in none.
+  graceLeft(now) {
+    const graceMs = this.session?.grace_ms;
+    return graceMs === undefined ? null : Math.max(0, timeLeft(graceMs, true, this.#sentAt, now));
+  }
+
   // room returns how many minutes the session may still be given before the range closes.
   room(now) {
     return this.hours.room(this.timeLeft(now), now);

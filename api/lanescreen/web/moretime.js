@@ -69,7 +69,8 @@ export class MoreTime {
     }
     const t = this.#t;
     const n = quantityNextTo(MINUTES, this.#product);
-    const price = formatAmount(multiply(parseAmount(this.#product.price), n), t.language, this.#lane.currency);
+    // With plain spaces: the name of the button has to be what is seen on it, to the letter.
+    const price = formatAmount(multiply(parseAmount(this.#product.price), n), t.language, this.#lane.currency).replaceAll("\u00a0", " ");
     const shown = t("more_time", { n });
     const label = t("more_time.label", { shown, price }); // begins with what is seen: whoever speaks to the screen says that
     if (this.element.firstElementChild?.getAttribute("aria-label") !== label) {

@@ -63,6 +63,9 @@ export class StateView {
       return lane.hours.at(clock()).state === "closed" ? "after_hours" : lane.for_sale ? "idle" : "shut";
     }
     this.#endedAt = 0;
+    if (lane.session.grace_ms !== undefined) {
+      return lane.held ? "closed" : "grace"; // under a ceasefire there is no time that would go on
+    }
     if (lane.held || (lane.phase === "paused" && lane.session.paused_by_hold)) {
       return lane.phase === "waiting" ? "barred" : "ceasefire";
     }
@@ -83,7 +86,8 @@ export class StateView {
       : element("h2.title", {}, SIGNS[state] ? icon(SIGNS[state]) : null, words);
     const unnamed = state === "over" && values.name === ""; // the page was opened after the end
     const stays = state === "ceasefire" && this.#lane.phase === "paused" && !this.#lane.session.paused_by_hold; // its end resumes nothing
-    const explained = element("p.explained", {}, t(stays ? "ceasefire.explained_paused" : unnamed ? "over.explained_unnamed" : `${state}.explained`, values));
+    const buys = state === "grace" && this.#lane.purchasing;
+    const explained = element("p.explained", {}, t(stays ? "ceasefire.explained_paused" : buys ? "grace.explained_buy" : unnamed ? "over.explained_unnamed" : `${state}.explained`, values));
     switch (state) {
       case "idle":
       case "shut":
@@ -103,6 +107,7 @@ export class StateView {
             state === "running" ? null : element("div.why", {}, title, explained),
             element("p.left", { role: "timer", "aria-live": "off" }, element("span.unseen", {}, t("left")), element("span.face", {})),
             element("progress.bar", { max: values.n * MINUTE, "aria-label": t("left") }),
+            state === "grace" ? element("p.grace", { role: "timer", "aria-live": "off" }) : null,
             element("p.warning", { hidden: true }, icon("hourglass"), element("span", {})),
             element("p.of", {}, t("of", values))),
           this.#lane.purchasing && !this.#lane.held ? element("div.buying", {}, this.#moreTime.element, this.#shop.opener) : null);
@@ -146,6 +151,11 @@ export class StateView {
     if (starts && startsIn !== null) {
       setText(starts, startsIn > 0 ? this.#t("scheduled.starts", { time: formatTime(startsIn) }) : this.#t("scheduled.starts_now"));
     }
+    const grace = this.#root.querySelector(".grace");
+    const graceLeft = this.#lane.graceLeft(now);
+    if (grace && graceLeft !== null) {
+      setText(grace, this.#t("grace.left", { time: formatTime(graceLeft) }));
+    }
     const shown = this.#root.querySelector(".face");
     if (!shown || !this.#lane.session) {
       return;
@@ -174,5 +184,5 @@ export class StateView {
   }
 }
 
-const SIGNS = { paused: "pause", over: "check" };
+const SIGNS = { paused: "pause", over: "check", grace: "hourglass" };
 const LOCKED = ["ceasefire", "closed", "barred"]; // the states of a ceasefire

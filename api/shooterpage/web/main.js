@@ -7,9 +7,9 @@ import { Stream } from "/screens/stream.js";
 import { loadTexts } from "/screens/texts.js";
 
 const HOUR = 60 * 60_000;
-const SIGNS = { waiting: "hourglass", paused: "pause", over: "check" };
+const SIGNS = { waiting: "hourglass", paused: "pause", grace: "hourglass", over: "check" };
 const LOCKED = ["ceasefire", "barred"]; // the states of a ceasefire
-const TIMELESS = ["loading", "over", "gone"];
+const TIMELESS = ["loading", "grace", "over", "gone"];
 
 const byId = (id) => document.getElementById(id);
 const t = await loadTexts("/my/assets/");

@@ -11,6 +11,8 @@ export default {
   "running.explained": "",
   "paused.title": "Pause",
   "paused.explained": "Die Zeit steht. Das Personal lässt sie weiterlaufen.",
+  "grace.title": "Die Zeit ist um",
+  "grace.explained": "Bitte entladen. Für kurze Zeit kann es noch weitergehen: mit mehr Zeit am Bildschirm der Bahn oder am Tresen.",
   "ceasefire.title": "FEUER EINSTELLEN",
   "ceasefire.explained": "Nicht mehr schießen. Alles ablegen und von der Linie zurücktreten. Die Zeit steht.",
   "barred.title": "FEUER EINSTELLEN",

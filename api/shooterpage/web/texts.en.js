@@ -11,6 +11,8 @@ export default {
   "running.explained": "",
   "paused.title": "Paused",
   "paused.explained": "Your time stands still. The staff will let it go on.",
+  "grace.title": "Your time is over",
+  "grace.explained": "Please unload. For a short while you can still go on: with more time from the lane screen or the counter.",
   "ceasefire.title": "CEASEFIRE",
   "ceasefire.explained": "Stop shooting. Put everything down and step back from the line. Your time stands still.",
   "barred.title": "CEASEFIRE",

@@ -2,9 +2,12 @@
 import { timeLeft } from "/screens/clock.js";
 import { markOf } from "/screens/marks.js";
 
-// stateOf returns the state of a lane at the instant `at`: the phase of its session, or over when its time is up; without a session
+// stateOf returns the state of a lane at the instant `at`: the phase of its session, or over when its time is up, also in its grace; without a session
 // ended until the lane is clear, unusable, reserved while it is being sold, closed or free.
 export function stateOf(lane, at) {
+  if (lane.grace_ms !== undefined) {
+    return "over";
+  }
   if (lane.phase !== "free") {
     return lane.phase === "running" && leftOf(lane, at) <= 0 ? "over" : lane.phase;
   }

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { SOON } from "/screens/marks.js";
 import { ACTIONS } from "./manylanes.js";
-import { Range, laneTimeLeft } from "./model.js";
+import { Range, laneGraceLeft, laneTimeLeft } from "./model.js";
 import { isSession, nameList, numberFree, sharedWord } from "./rules.js";
-import { DENSITIES, FILTERS, densityFor, heightOf, matches, notReached, stateOf, tileFor, urgency } from "./rules.js";
+import { DENSITIES, FILTERS, densityFor, heightOf, matches, notReached, stateOf, tileFor, urgency, urgencyOf } from "./rules.js";
 
 const words = { one: "Lane", many: "lanes" };
 const quiet = { phase: "free", usable: true, for_sale: true, link: "up", held: false, locked: false, help: null, stray_hit: null, purchase: null };
@@ -34,6 +34,18 @@ test("sessions that have begun are urgent in their last five minutes and after t
   assert.deepEqual([2001, 2000].map((ms) => urgency("running", ms, 2000)), ["", "soon"], "of one that is warned");
   assert.equal(urgency("paused", 1), "", "its time stands still");
   assert.equal(urgency("waiting", 1), "");
+});
+
+test("a session in its grace is none that staff have paused, and wants them", () => {
+  const graced = { ...quiet, phase: "paused", sentAt: 1000, session: { left_ms: 0, grace_ms: 90_000, paused_by_hold: false } };
+  assert.equal(stateOf(graced), "grace");
+  assert.equal(urgencyOf(graced, 0), "over");
+  assert.ok(FILTERS.staff(graced, urgencyOf(graced, 0)) && FILTERS.soon(graced, urgencyOf(graced, 0)));
+  assert.deepEqual([1000, 31_000, 99_000].map((at) => laneGraceLeft(graced, at)), [90_000, 60_000, 0]);
+  assert.ok(!ACTIONS.resume.applies(graced) && !ACTIONS.pause.applies(graced) && ACTIONS.more_15.applies(graced) && ACTIONS.stop.applies(graced));
+  assert.equal(urgencyOf({ ...graced, session: { left_ms: 0 } }, 0), "");
+  assert.equal(urgencyOf(quiet, 0), "");
+  assert.equal(laneGraceLeft({ ...graced, session: {} }, 1000), null);
 });
 
 test("a lane is free if it can be sold now", () => {

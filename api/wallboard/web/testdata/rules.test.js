@@ -15,6 +15,7 @@ test("a lane's state changes by itself when a time is over", () => {
   assert.deepEqual([5999, 6000].map((at) => stateOf(reserved, at)), ["reserved", "free"]);
   const running = lane({ phase: "running", left_ms: 5000 });
   assert.deepEqual([5999, 6000, 9000].map((at) => stateOf(running, at)), ["running", "over", "over"]);
+  assert.equal(stateOf(lane({ phase: "paused", grace_ms: 90_000 }), 1000), "over", "in its grace");
   assert.deepEqual([1000, 3500, 9000].map((at) => leftOf(running, at)), [5000, 2500, 0]);
   assert.deepEqual([1000, 9000].map((at) => leftOf(lane({ phase: "paused", left_ms: 5000 }), at)), [5000, 5000]);
 });
