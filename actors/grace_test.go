@@ -288,13 +288,14 @@ func TestAGatewayIsKilledAtEachFlushOfAGrace(t *testing.T) {
 						return point.hook(ctx, b, flush)
 					})
 					point.released = make(chan struct{})
+					killed := false
 					restarted := func() bool {
-						if point.flush == 0 || !point.reached() {
+						if killed || !point.reached() {
 							return false
 						}
 						f.killAt(point)
 						f.start()
-						point.flush = 0
+						killed = true
 						return true
 					}
 					f.advance(time.Millisecond) // flush 1: its grace begins

@@ -322,7 +322,7 @@ func (l *laneActor) decide(q *request) (change lanes.Change, decided bool) {
 		l.refuse(q, lanes.ErrTimeout)
 		return change, false
 	}
-	if s := l.lane.Session; s != nil && q.at.Before(s.Since) { // what was decided since its line was closed stands
+	if s := l.lane.Session; s != nil && q.wasClosed() && q.at.Before(s.Since) { // what was decided since then stands
 		q.at = l.now
 	}
 	q.decided, q.session = l.now.Mono, sessionOn(l.lane)

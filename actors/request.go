@@ -125,9 +125,12 @@ func (r *request) end(saved bool) {
 
 func (r *request) traceID() string { return trace.ID(r.ctx) }
 
+// wasClosed reports whether its fire line was closed before it came to the lane.
+func (r *request) wasClosed() bool { return !r.closed.Wall.IsZero() }
+
 // arrive notes when the request reached its lane. One that was handed on from another lane arrived there.
 func (r *request) arrive(now lanes.Instant) {
-	if r.at = now; !r.closed.Wall.IsZero() {
+	if r.at = now; r.wasClosed() {
 		r.at = r.closed
 	}
 	if r.arrived.Wall.IsZero() {

@@ -80,20 +80,22 @@ type Part struct {
 	Status int    `json:"status" doc:"As its own request would have been answered" example:"409"`
 	Code   string `json:"code,omitempty" doc:"Why it was refused, as the code of its own request; only where it was" example:"lane_occupied"`
 	Error  string `json:"error,omitempty" doc:"The same for people" example:"the lane already has an active session"`
-	Bounds
+	Particulars
 }
 
-// Bounds is how many minutes there could be where so many cannot.
-type Bounds struct {
+// Particulars are what a refusal says beside its code: what there could be instead, and when.
+type Particulars struct {
 	Closes *string `json:"closes_at,omitempty" doc:"With after_closing only: when the range closes; without it, it is closed" format:"date-time"`
 	Opens  *string `json:"opens_at,omitempty" doc:"With after_closing only: when a range that is closed opens next, where that is known" format:"date-time"`
 	Most   *int    `json:"max_minutes,omitempty" doc:"With after_closing only: as many minutes could be sold, or added, now" min:"0" max:"480"`
+
+	Reserved *string `json:"reserved_until,omitempty" doc:"With lane_reserved only: when the reservation is over" format:"date-time"`
 }
 
 // Part returns how the wire shows that the operation with that index was refused.
 func (e Errors) Part(index int, err error) Part {
 	entry, body := e.problem(err)
-	return Part{index, entry.Status, body.Code, body.Error, body.Bounds}
+	return Part{index, entry.Status, body.Code, body.Error, body.Particulars}
 }
 
 // bounded is a refusal of minutes, which says how many there could be, and until when.
@@ -133,7 +135,7 @@ func (e Errors) problem(err error) (entry Error, body failure) {
 	case CursorGone:
 		body.Error, body.Oldest = entry.Sentence, coded.Oldest.String()
 	case bounded:
-		body.Bounds = boundsOf(coded)
+		body.setBounds(coded)
 	case partly:
 		body.Error = entry.Sentence
 		for i, why := range coded.Each() {
@@ -185,16 +187,15 @@ type failure struct {
 	Fields  Faults `json:"fields,omitempty" doc:"With invalid_request only: what is wrong, by field"`
 	Oldest  string `json:"oldest,omitempty" doc:"With cursor_gone only: the cursor to go on behind; what was before it is not kept" pattern:"^[0-9]+$"`
 
-	Lane     *uuid.UUID `json:"lane_id,omitempty" doc:"Of a request about several lanes: the one that it was refused for" example:"44444444-4444-4444-8444-000000000001"`
-	Reserved *string    `json:"reserved_until,omitempty" doc:"With lane_reserved only: when the reservation is over" format:"date-time"`
+	Lane *uuid.UUID `json:"lane_id,omitempty" doc:"Of a request about several lanes: the one that it was refused for" example:"44444444-4444-4444-8444-000000000001"`
 
 	Results []Part `json:"results,omitempty" doc:"With batch_refused only: every operation that is refused, and why"`
-	Bounds
+	Particulars
 }
 
-func boundsOf(refused bounded) Bounds {
+func (p *Particulars) setBounds(refused bounded) {
 	closes, opens, most := refused.Bounds()
-	return Bounds{OptionalStamp(&closes), OptionalStamp(&opens), &most}
+	p.Closes, p.Opens, p.Most = OptionalStamp(&closes), OptionalStamp(&opens), &most
 }
 
 // SetRetryAfter tells the client how long to wait, in whole seconds.

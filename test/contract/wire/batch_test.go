@@ -75,6 +75,21 @@ func TestBatches(t *testing.T) {
 		summary(send(200, operations(false, create(1, 30), create(3, 30), on(first, "resume"), on(unknownID, "stop")))))
 }
 
+// A batch may sell with the token of a reservation; whoever has none learns until when the lane is kept.
+func TestABatchAndAReservation(t *testing.T) {
+	_, pos := serve(t)
+	kept := pos.ask("POST", v2+"/reservations", `{"lane_ids":["`+support.LaneID(1)+`"],"seconds":60}`)
+	require.Equal(t, 201, kept.Status, kept.Body)
+	var reservation struct{ Token, Until string }
+	require.NoError(t, json.Unmarshal([]byte(kept.Body), &reservation))
+
+	refused := pos.ask("POST", v2+"/sessions/batch", operations(false, create(1, 30)))
+	require.Contains(t, refused.Body, `"code":"lane_reserved"`)
+	require.Contains(t, refused.Body, `"reserved_until":"`+reservation.Until+`"`)
+	sold := pos.ask("POST", v2+"/sessions/batch", operations(true, strings.TrimSuffix(create(1, 30), "}")+`,"reservation":"`+reservation.Token+`"}`))
+	require.Equal(t, 200, sold.Status, sold.Body)
+}
+
 func TestBatchesThatAreRefused(t *testing.T) {
 	_, pos := serve(t)
 	session := pos.sell(1, 30, "")
