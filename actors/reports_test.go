@@ -533,3 +533,30 @@ func TestALateReportIsRecordedOnceThroughARestart(t *testing.T) {
 		f.start()
 	})
 }
+
+// A report that waits for the store counts from its arrival, although its session was paused since, and that is saved
+// before it.
+func TestAReportKeepsItsInstantBehindALaterPause(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.create(0, 30)
+		f.advance(time.Minute)
+		release := f.blockFlushes()
+		modified := f.runAsync(func() error { return f.tryModify(session, 5) })
+		hit := f.clock.Now().Wall
+		require.NoError(t, f.controller(0).HitCarrier())
+		f.advance(300 * time.Millisecond)
+		paused := f.runAsync(func() error { return f.tryPause(session) })
+		f.advance(300 * time.Millisecond)
+		release()
+		require.NoError(t, <-modified)
+		require.NoError(t, <-paused)
+		f.advance(time.Second)
+		for _, logged := range f.eventLog() {
+			if logged.Event.Kind == lanes.CarrierHit {
+				require.Equal(t, hit.UTC(), logged.Event.At.UTC())
+				return
+			}
+		}
+		require.Fail(t, "the hit is not in the log")
+	})
+}
