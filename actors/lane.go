@@ -266,7 +266,8 @@ func (l *laneActor) enqueue(q *request) {
 		l.refuse(q, lanes.ErrLaneNotUsable)
 	case l.storeStalled:
 		l.refuse(q, lanes.ErrStoreUnavailable)
-	case (creates || q.lends != nil) && l.ticket != nil && !l.ticket.lent: // who waits for it may have the lane that it waits for
+	case (creates || q.lends != nil) && l.ticket != nil && !l.ticket.lent:
+		// Who lends lanes does not wait for it: the session may come from one of those.
 		l.refuse(q, lanes.ErrLaneOccupied)
 	case len(l.queue.waiting) >= maxWaiting:
 		l.refuse(q, lanes.ErrOverloaded)

@@ -113,13 +113,7 @@ func (w *queue) afterClosings(lane lanes.Lane, now lanes.Instant) (closed lanes.
 // takeFollowing takes out the stops and pauses of a session, which has moved to another lane.
 func (w *queue) takeFollowing(session uuid.UUID) (taken []*request) {
 	w.closing = slices.DeleteFunc(w.closing, func(q *request) bool {
-		var follows bool
-		switch command := q.command.(type) {
-		case lanes.Stop:
-			follows = command.Session == session
-		case lanes.Pause:
-			follows = command.Session == session
-		}
+		follows := q.closesSession() == session
 		if follows {
 			taken = append(taken, q)
 		}

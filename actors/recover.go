@@ -112,7 +112,7 @@ func (g *Gateway) recall(ctx context.Context, r *Range, of store.RangeEpoch, loa
 	case errors.Is(err, store.ErrFenced) || ctx.Err() != nil:
 		return err
 	case err != nil:
-		r.log.Error().Err(err).Msg("the newest records of the logs cannot be read: should the store lose them, so does the range")
+		r.log.Error().Err(err).Msg("newest records of the logs cannot be read: a loss of the store is not refilled")
 	}
 	return nil
 }

@@ -66,6 +66,17 @@ func (r *request) closes() bool {
 	return false
 }
 
+// closesSession is the session that a stop or a pause is about, wherever that is; uuid.Nil for any other command.
+func (r *request) closesSession() uuid.UUID {
+	switch command := r.command.(type) {
+	case lanes.Stop:
+		return command.Session
+	case lanes.Pause:
+		return command.Session
+	}
+	return uuid.Nil
+}
+
 // releases reports whether it ends a hold. It keeps its place among the closing ones: a hold after it is not
 // undone by it.
 func (r *request) releases() bool {

@@ -248,24 +248,13 @@ func (t *together) closeAlone() {
 	}
 	for _, m := range t.ahead {
 		for _, q := range m.closing {
-			if lane, found := t.r.board.Find(closedBy(q.command)); found {
+			if lane, found := t.r.board.Find(q.closesSession()); found {
 				t.r.addresses.sendTo(lane.ID, &request{
 					ctx: context.WithoutCancel(t.ctx), command: q.command, by: t.from.by, who: t.from.who, closed: q.at,
 				})
 			}
 		}
 	}
-}
-
-// closedBy returns the session that the command closes the fire line of.
-func closedBy(command lanes.Command) uuid.UUID {
-	switch command := command.(type) {
-	case lanes.Stop:
-		return command.Session
-	case lanes.Pause:
-		return command.Session
-	}
-	return uuid.Nil
 }
 
 // save saves all changes in one write, and waits for its outcome.

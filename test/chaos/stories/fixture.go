@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"rangegate/lanes/store/redis/redistest"
 	"rangegate/test/support"
 )
 
@@ -44,6 +45,16 @@ func newFixtureOf(t testing.TB, lanes []string) *fixture {
 	config := support.NewConfig(t, lanes, "purchasing: true", receiver.Setting("timeout: "+webhookTimeout.String()))
 	config.HTTP = support.NoLimit
 	return &fixture{t: t, receiver: receiver, config: config}
+}
+
+// onEachStore plays the story on a range of two lanes, with its store in a file and in Redis.
+func onEachStore(t *testing.T, story func(t *testing.T, f *fixture)) {
+	t.Run("a file", func(t *testing.T) { story(t, newFixture(t, 2)) })
+	t.Run("Redis", func(t *testing.T) {
+		f := newFixture(t, 2)
+		f.config.Store = support.Redis(redistest.Start(t).URL())
+		story(t, f)
+	})
 }
 
 // serve starts a gateway. The test's end kills it, if nothing has before.
