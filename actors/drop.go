@@ -3,11 +3,13 @@ package actors
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
 
 	"rangegate/actors/commit"
+	"rangegate/actors/supervised"
 	"rangegate/lanes"
 )
 
@@ -16,7 +18,8 @@ import (
 //
 //	requests     saved, or sent to the store: timeout. Others: not_owner; one that closes a fire line, that it may have closed it here
 //	keys         who waits for the first request with the same key: timeout. The new owner has the table, as far as it was saved
-//	holds        not_owner, unless they are durable. A controller that is locked stays so under the new owner, shown to staff
+//	holds        not_owner, unless they are durable; what they cover is closed before its link is. A controller that is locked
+//	             stays so under the new owner, shown to staff
 //	links        closed: controllers go on as on_loss says, and accept the higher epoch of the new owner
 //	events       an attempt under way is cut off and stays interrupted; what has no attempt is the new owner's to deliver
 //	purchases    likewise: one that was sent waits for staff, the new owner goes on with one that was not
@@ -25,8 +28,10 @@ import (
 //
 // Closings that were answered as not saved are lost to the new owner. They are counted in the log.
 
-// dropWithin bounds the wait for what a dropped range has under way.
-const dropWithin = 20 * time.Second
+const (
+	dropWithin   = 20 * time.Second // for what a dropped range has under way
+	lastClosings = time.Second      // for lanes to take what was sent to them
+)
 
 // DropRange drops the range because another process has claimed it, which may be known before the store
 // refuses a write. It does nothing unless the range runs here. It does not wait for the end of the range's
@@ -114,6 +119,44 @@ func (r *Range) drop() commit.Abandoned {
 
 // awaitEnd stops the tree of a range whose life has ended, and waits until nothing of it runs any more.
 func (r *Range) awaitEnd(ctx context.Context) error {
+	r.ending.Do(func() { r.awaitClosings(ctx) }) // a range may be dropped while its gateway stops
 	return errors.Join(r.tree.Stop(ctx, r.addresses.root.Load()),
 		await(ctx, &r.dials.finished), await(ctx, &r.background), r.delivery.AwaitAttempts(ctx), r.committer.Drain(ctx))
+}
+
+// barrier comes behind what the range and its lanes were sent: whoever takes it has taken that.
+type barrier struct {
+	ahead  atomic.Int64  // how many have not come to it
+	passed chan struct{} // closed once there is none
+}
+
+// atBarrier tells one actor.
+type atBarrier struct {
+	supervised.Taken
+	*barrier
+}
+
+func (b *barrier) pass() {
+	if b.ahead.Add(-1) == 0 {
+		close(b.passed)
+	}
+}
+
+// Refuse implements supervised.Awaited: an actor that stops takes nothing any more.
+func (b *barrier) Refuse(error) { b.pass() }
+
+// awaitClosings waits until every lane has taken what it was sent, for lastClosings at most: a stop overtakes the
+// messages that wait for an actor, a hold among them.
+func (r *Range) awaitClosings(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, lastClosings)
+	defer cancel()
+	last := &barrier{passed: make(chan struct{})}
+	last.ahead.Store(1)
+	r.addresses.sendRoot(&atBarrier{barrier: last})
+	select {
+	case <-last.passed:
+	case <-ctx.Done():
+		r.log.Error().Int64("actors", last.ahead.Load()).Dur("waited_ms", lastClosings).
+			Msg("actors of a range that ends have not taken what they were sent, a hold may be among it")
+	}
 }

@@ -280,14 +280,13 @@ func TestAGatewayIsKilledAtEachFlushOfAGrace(t *testing.T) {
 					begun := f.clock.Now()
 					session := f.sellGraced(0, 10)
 					f.advance(10*time.Minute - time.Millisecond)
-					point := &killPoint{flush: at, written: written}
+					point := &killPoint{flush: at, written: written, released: make(chan struct{})}
 					f.store.setHook(func(ctx context.Context, b store.Batch, flush func() error) error {
 						if len(b.Lanes) == 0 { // a checkpoint
 							return flush()
 						}
 						return point.hook(ctx, b, flush)
 					})
-					point.released = make(chan struct{})
 					killed := false
 					restarted := func() bool {
 						if killed || !point.reached() {

@@ -179,6 +179,9 @@ func (l *laneActor) Receive(ctx actor.Context, message any) {
 	case *probePassed:
 		l.answerProbe()
 		return
+	case *atBarrier:
+		m.pass()
+		return
 	default:
 		return
 	}

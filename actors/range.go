@@ -58,6 +58,7 @@ type Range struct {
 	endLife         context.CancelCauseFunc // with the error of requests that come later
 	addresses       addresses               // of its actors
 	spawned         chan struct{}           // closed once there is a root
+	ending          sync.Once               // its lanes were given the time to take what they were sent
 	delivery        *delivery.Delivery
 	laneProps       *actor.Props
 	connectionProps *actor.Props

@@ -80,6 +80,12 @@ func (a *rangeActor) receive(ctx actor.Context, message any) {
 			a.r.tree.Send(lane, m)
 		}
 		m.answer()
+	case *atBarrier:
+		m.ahead.Add(int64(len(a.r.addresses.lanes)))
+		for _, lane := range a.r.addresses.lanes {
+			a.r.tree.Send(lane, &atBarrier{barrier: m.barrier})
+		}
+		m.pass()
 	case *restartChild:
 		if !a.ended && slices.ContainsFunc(ctx.Children(), m.child.Equal) {
 			ctx.(actor.Supervisor).RestartChildren(m.child)
