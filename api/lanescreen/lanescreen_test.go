@@ -83,7 +83,7 @@ func TestTheStreamShowsItsLane(t *testing.T) {
 	f := newFixture(t).opened()
 	next := f.openStream()
 	const now = `{"now":"2026-05-01T12:01:30.250Z","lane":`
-	require.Equal(t, `picture `+now+`{"name":"Lane 1","phase":"running","held":false,"for_sale":false,"help":null,"purchasing":true,"currency":"EUR","clear_ms":0,`+
+	require.Equal(t, `picture `+now+`{"name":"Lane 1","phase":"running","held":false,"for_sale":false,"reserved":false,"help":null,"purchasing":true,"currency":"EUR","clear_ms":0,`+
 		`"session":{"session_id":"`+session1+`","customer_name":"Jo Smith","duration":60,"left_ms":2910000,"paused_by_hold":false},"purchase":null}}`, next())
 	f.change(0, func(l *lanes.Lane) {
 		s := *l.Session
@@ -91,14 +91,18 @@ func TestTheStreamShowsItsLane(t *testing.T) {
 		s.Purchase = &lanes.Purchase{ID: uuid.MustParse(purchase1), Phase: lanes.Declined, UserMessage: "Sold out."}
 		l.Held, l.Session, l.Help = true, &s, &lanes.HelpCall{Coming: true}
 	})
-	require.Equal(t, `change `+now+`{"name":"Lane 1","phase":"paused","held":true,"for_sale":false,"help":{"coming":true},"purchasing":true,"currency":"EUR","clear_ms":0,`+
+	require.Equal(t, `change `+now+`{"name":"Lane 1","phase":"paused","held":true,"for_sale":false,"reserved":false,"help":{"coming":true},"purchasing":true,"currency":"EUR","clear_ms":0,`+
 		`"session":{"session_id":"`+session1+`","customer_name":"Jo Smith","duration":60,"left_ms":3000000,"paused_by_hold":true},`+
 		`"purchase":{"purchase_id":"`+purchase1+`","phase":"refused","user_message":"Sold out."}}}`, next())
 	f.change(0, func(l *lanes.Lane) {
 		l.Session, l.Help, l.Held, l.Sale = nil, nil, false, lanes.OnSale
 		l.Uncleared, l.ClearAfter = &lanes.Uncleared{Since: noon}, 2*time.Minute
 	})
-	require.Equal(t, `change `+now+`{"name":"Lane 1","phase":"free","held":false,"for_sale":true,"help":null,"purchasing":false,"currency":"EUR","clear_ms":30000,"session":null,"purchase":null}}`, next())
+	require.Equal(t, `change `+now+`{"name":"Lane 1","phase":"free","held":false,"for_sale":true,"reserved":false,"help":null,"purchasing":false,"currency":"EUR","clear_ms":30000,"session":null,"purchase":null}}`, next())
+	f.change(0, func(l *lanes.Lane) {
+		l.Uncleared, l.Reservation = nil, &lanes.Reservation{ID: uuid.New(), Made: noon, Term: 2 * time.Minute}
+	})
+	require.Equal(t, `change `+now+`{"name":"Lane 1","phase":"free","held":false,"for_sale":true,"reserved":true,"help":null,"purchasing":false,"currency":"EUR","clear_ms":0,"session":null,"purchase":null}}`, next())
 }
 
 // messageCounter counts the messages of a stream inside a synctest bubble.

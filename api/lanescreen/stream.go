@@ -24,6 +24,7 @@ type laneView struct {
 	Phase      lanes.Phase   `json:"phase"`
 	Held       bool          `json:"held"`
 	ForSale    bool          `json:"for_sale"` // and in working order
+	Reserved   bool          `json:"reserved"` // a POS is being paid for it
 	Help       *helpView     `json:"help"`
 	Purchasing bool          `json:"purchasing"`
 	Currency   string        `json:"currency"` // of prices; empty: none is shown
@@ -57,7 +58,7 @@ type purchaseView struct {
 const free lanes.Phase = "free"
 
 func viewOf(s lanes.LaneStatus, now lanes.Instant) laneView {
-	lane := laneView{Name: s.Name, Phase: free, Held: s.Lane.Held, ForSale: s.Lane.ForSale() && s.NotUsable == "", ClearMS: s.Lane.ToClear(now).Milliseconds()}
+	lane := laneView{Name: s.Name, Phase: free, Held: s.Lane.Held, ForSale: s.Lane.ForSale() && s.NotUsable == "", Reserved: s.Lane.ReservedFor(now) > 0, ClearMS: s.Lane.ToClear(now).Milliseconds()}
 	if s.Lane.Help != nil {
 		lane.Help = &helpView{s.Lane.Help.Coming}
 	}

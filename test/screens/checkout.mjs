@@ -11,10 +11,15 @@ await story(async () => {
   const reserve = () => pos("POST", "/reservations", { lane_ids: [lane], seconds: 300 }, 201);
   const sam = await Control.signedIn("sam", { hasTouch: true });
   const kim = await Control.signedIn("kim", { hasTouch: true, locale: "de-DE" });
+  const atLane = await open(await device(), `${scene.api}/lane/${scene.lanes[0].id}?key=${scene.lanes[0].key}`);
   const wall = await open(await device({ viewport: { width: 1920, height: 1080 } }), `${scene.api}/board/${scene.range}?key=${scene.board}`);
 
   tell("A lane that a POS has reserved is being sold, and for how long");
   let reserved = await reserve();
+  await sam.inState(1, "reserved");
+  assert.equal(await sam.card(1).getByRole("button", { name: /New session/ }).count(), 0, "only the holder of the token can buy it");
+  await atLane.getByRole("heading", { name: "Reserved" }).waitFor();
+  await look(atLane, "the screen at a lane that is being sold");
   await sam.says(1, /being sold\s*0?4:\d\d/);
   await kim.says(1, /wird verkauft\s*0?4:\d\d/);
   await wall.locator(".tile").filter({ hasText: "Being sold" }).filter({ hasText: /0?4:\d\d/ }).waitFor();
@@ -28,6 +33,8 @@ await story(async () => {
   await look(kim.page, "the panel of a lane that is being sold");
   await kim.panel.getByRole("button", { name: "Reservierung beenden" }).tap();
   await sam.card(1).getByText("being sold").waitFor({ state: "detached" });
+  await sam.inState(1, "free");
+  await atLane.getByRole("heading", { name: "Welcome" }).waitFor();
   await pos("GET", `/reservations/${reserved.reservation_id}`, undefined, 404);
   await wall.locator(".tile").filter({ hasText: "Being sold" }).waitFor({ state: "detached" });
 

@@ -7,7 +7,7 @@ import { laneGraceLeft, laneReservedFor, laneStartsIn, laneTimeLeft } from "./mo
 import { quickActions } from "./quick.js";
 import { notReached, stateOf, urgencyOf } from "./rules.js";
 
-const SIGNS = { free: "check", ended: "leave", locked: "lock", closed: "close", unusable: "alert", waiting: "person", scheduled: "play", running: "play", paused: "pause", grace: "hourglass" };
+const SIGNS = { free: "check", reserved: "cart", ended: "leave", locked: "lock", closed: "close", unusable: "alert", waiting: "person", scheduled: "play", running: "play", paused: "pause", grace: "hourglass" };
 
 export class LaneCard {
   urgent = "";

@@ -30,7 +30,9 @@ export function quickActions(client, lane, error, open) {
       // falls through: staff may sell the lane all the same
     case "free":
     case "closed": // closed for the POS; staff may use it
-      buttons.push(button({ words: t("quick.create"), sign: "plus", label: named(t("quick.create")) }, open));
+      if (!lane.reserved) {
+        buttons.push(button({ words: t("quick.create"), sign: "plus", label: named(t("quick.create")) }, open));
+      }
       break;
     case "waiting":
       buttons.push(...(lane.held ? [] : [command("start", "play", () => client.session(lane, "start"), "primary one-tap")]), more(15), stop());

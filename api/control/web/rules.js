@@ -25,7 +25,7 @@ export function urgencyOf(lane, leftMs) {
 }
 
 // stateOf returns the phase of a lane's session, or that it is in its grace, or whether a lane without a session can be sold. It has "ended" while its last customer
-// may still be there, and is "locked" if nothing but a hold keeps a customer from it.
+// may still be there, is "locked" if nothing but a hold keeps a customer from it, and "reserved" while a POS sells it.
 export function stateOf(lane) {
   if (lane.phase !== "free") {
     return inGrace(lane) ? "grace" : lane.phase;
@@ -39,7 +39,7 @@ export function stateOf(lane) {
   if (!lane.for_sale) {
     return "closed";
   }
-  return lane.held ? "locked" : "free";
+  return lane.held ? "locked" : lane.reserved ? "reserved" : "free";
 }
 
 // notReached is true if the lane must be locked and its hardware has not confirmed that.

@@ -123,7 +123,7 @@ export class SessionForm {
     this.#grace.parentElement.hidden = !range.info.grace;
     this.#name.placeholder = this.#walkIn();
     const state = stateOf(lane);
-    setText(this.#closed, lane.held ? t("form.held") : state === "free" ? "" : t(`form.${state}`));
+    setText(this.#closed, lane.held ? t("form.held") : lane.reserved ? t("form.reserved") : state === "free" ? "" : t(`form.${state}`));
     this.#closed.hidden = this.#closed.textContent === "";
   }
 

@@ -18,6 +18,7 @@ class Lane {
   phase = ""; // free, waiting, running, paused; empty before the first message
   held = false;
   for_sale = true; // and in working order
+  reserved = false; // a POS is being paid for it
   help = null; // {coming}
   purchasing = false;
   currency = ""; // of prices; empty: none is shown

@@ -60,6 +60,9 @@ export class StateView {
       if (lane.clearLeft(clock()) > 0 || (lane.ended && clock() - this.#endedAt < FAREWELL)) {
         return "over";
       }
+      if (lane.reserved) {
+        return "reserved";
+      }
       return lane.hours.at(clock()).state === "closed" ? "after_hours" : lane.for_sale ? "idle" : "shut";
     }
     this.#endedAt = 0;
@@ -90,6 +93,7 @@ export class StateView {
     const explained = element("p.explained", {}, t(stays ? "ceasefire.explained_paused" : buys ? "grace.explained_buy" : unnamed ? "over.explained_unnamed" : `${state}.explained`, values));
     switch (state) {
       case "idle":
+      case "reserved":
       case "shut":
       case "after_hours":
       case "loading":

@@ -12,6 +12,8 @@ export default {
   "loading.explained": "Die Bahn wird gefragt.",
   "idle.title": "Willkommen",
   "idle.explained": "Diese Bahn ist frei. Am Tresen hilft man Ihnen gern weiter.",
+  "reserved.title": "Reserviert",
+  "reserved.explained": "Diese Bahn wird gerade verkauft.",
   "after_hours.title": "Der Stand ist geschlossen",
   "after_hours.explained": "Danke für Ihren Besuch.",
   "hours.last_call_until": "Letzte Runde: der Stand schließt um {time}",

@@ -12,6 +12,8 @@ export default {
   "loading.explained": "The lane is being asked.",
   "idle.title": "Welcome",
   "idle.explained": "This lane is free. The staff at the counter will gladly help you.",
+  "reserved.title": "Reserved",
+  "reserved.explained": "This lane is being sold right now.",
   "after_hours.title": "The range is closed",
   "after_hours.explained": "Thank you for your visit.",
   "hours.last_call_until": "Last call: the range closes at {time}",

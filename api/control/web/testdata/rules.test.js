@@ -57,11 +57,12 @@ test("a lane is free if it can be sold now", () => {
 });
 
 test("a lane that is locked, closed or out of order is not free, and no session is sold to it or moves there with those that are", () => {
-  for (const lane of [{ held: true }, { for_sale: false }, { usable: false }, { held: true, locked: true }]) {
+  for (const lane of [{ held: true }, { for_sale: false }, { usable: false }, { held: true, locked: true }, { reserved: {} }]) {
     assert.ok(!FILTERS.free({ ...quiet, ...lane }), JSON.stringify(lane));
     assert.ok(!ACTIONS.sell.applies({ ...quiet, ...lane }), JSON.stringify(lane));
   }
   assert.equal(stateOf({ ...quiet, held: true }), "locked");
+  assert.equal(stateOf({ ...quiet, reserved: {} }), "reserved");
   assert.deepEqual([{ for_sale: false }, { usable: false }, { uncleared: {} }, { phase: "paused" }].map((lane) => stateOf({ ...quiet, held: true, ...lane })), ["closed", "unusable", "ended", "paused"]);
 });
 
