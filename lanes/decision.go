@@ -6,7 +6,7 @@ import "time"
 // no earlier event of the session tells. With those before it, it is enough to decide the command again: package
 // lanes/replay does.
 //
-// Two clocks say when. The event's At and Late give the wall clock. Passed gives the monotonic one, from the
+// Two clocks say when. The event's At, Late and Stepped give the wall clock. Passed gives the monotonic one, from the
 // instant at which the session's clock last started or stopped: that is what all times are computed from, and it
 // stays right when another boot of the machine, or another machine, has gone on with the session.
 type Decision struct {
@@ -14,6 +14,7 @@ type Decision struct {
 	By       By            `json:"by,omitempty"`          // who asked
 	Passed   time.Duration `json:"passed_ns,omitempty"`   // from Session.Since to the decision
 	Late     time.Duration `json:"late_ns,omitempty"`     // from the event's At to the decision
+	Stepped  time.Duration `json:"stepped_ns,omitempty"`  // by how much the wall clock was set, or has drifted, from At to the decision
 	Held     bool          `json:"held,omitempty"`        // a hold lay over the lane; of a move, over the one that it goes to
 	Minutes  int           `json:"minutes,omitempty"`     // that were sold, or with a minus taken away
 	Phase    Phase         `json:"phase,omitempty"`       // that a session was created in

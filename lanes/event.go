@@ -138,6 +138,7 @@ func (l Logged) Reopened() Logged {
 func (c *Change) addEvent(kind Kind, s *Session, lane uuid.UUID, at Instant) {
 	if len(c.Events) == 0 {
 		c.decision.Late, c.decision.Advanced = c.decided.Since(at), s.Advanced
+		c.decision.Stepped = c.decided.Wall.Sub(at.Wall) - c.decision.Late
 	}
 	s.Facts++
 	s.Advanced = 0

@@ -111,7 +111,7 @@ func readMoment(ctx context.Context, from record, where place, at time.Time, bac
 	err = eachUntil(after, events, func(entry lanes.Logged) (cursor uint64, more bool) {
 		decided := entry.Event.At
 		if d := entry.Event.Decision; d != nil {
-			decided = decided.Add(d.Late)
+			decided = decided.Add(d.Late + d.Stepped)
 		}
 		if decided.After(at) {
 			return 0, false

@@ -134,6 +134,7 @@ func (l *life) compute(event lanes.Event) []string {
 
 // decide decides the command of an event again.
 func (l *life) decide(event lanes.Event, d lanes.Decision) (lanes.Change, error) {
+	// What came earlier has the wall clock of then.
 	lane, now := l.lane, lanes.Instant{Wall: event.At.Add(d.Late)}
 	if lane.Session == nil {
 		lane = lanes.Lane{ID: event.Lane}
@@ -149,6 +150,9 @@ func (l *life) decide(event lanes.Event, d lanes.Decision) (lanes.Change, error)
 			return jumped, fmt.Errorf("%s: the clock was advanced by %v, and that cannot be", d.Command, d.Advanced)
 		}
 		lane = jumped.Lane
+	}
+	if d.Command == pauseName { // behind the beginning of the session, it has that of now
+		now.Wall = now.Wall.Add(d.Stepped)
 	}
 	lane = inGrace(lane, d.InGrace)
 	if lane.Session != nil {
@@ -196,7 +200,10 @@ func inGrace(lane lanes.Lane, grace time.Duration) lanes.Lane {
 	return lane
 }
 
-var advanceName = lanes.Advance{}.Name()
+var (
+	advanceName = lanes.Advance{}.Name()
+	pauseName   = lanes.Pause{}.Name()
+)
 
 // command returns the command of a decision, nil if there is no such. It puts on the lane what the command needs
 // there and the events of the session do not tell.
@@ -208,7 +215,7 @@ func (l *life) command(lane *lanes.Lane, event lanes.Event, d lanes.Decision) la
 		}
 	case lanes.Enter{}.Name(), lanes.Report{Kind: lanes.ReportEntered}.Name(), lanes.Begin{}.Name():
 		return lanes.Enter{Session: l.id, Age: d.Late}
-	case lanes.Pause{}.Name():
+	case pauseName:
 		if s := lane.Session; s != nil && s.Phase == lanes.Waiting { // its start had come, of which no event tells
 			begins := *s
 			begins.Start = &lanes.Start{At: lanes.Instant{Wall: event.At, Mono: s.Since.Mono + d.Passed - d.Late}}

@@ -64,6 +64,29 @@ func TestAnEveningComesOutTheSame(t *testing.T) {
 	require.Equal(t, 9*time.Minute, w.ended[0].Paused)
 }
 
+// The start of a session has come, and it is paused before it has begun. The wall clock is set between its start being
+// scheduled and the pause, or drifts: the pause has the time of the new one.
+func TestAPauseAtItsStartWhoseWallClockWasSet(t *testing.T) {
+	for _, step := range []time.Duration{0, time.Nanosecond, -time.Hour, 26 * time.Hour} {
+		w := newWorld()
+		session := w.newID()
+		for _, command := range []lanes.Command{
+			lanes.Create{Session: session, Minutes: 60, ByStaff: true},
+			lanes.Schedule{Session: session, Start: lanes.Start{ID: uuid.Max, At: w.now.Add(time.Minute)}},
+			lanes.Pause{Session: session}, lanes.Resume{Session: session}, lanes.Stop{Session: session, By: lanes.ByPOS},
+		} {
+			if (command == lanes.Pause{Session: session}) {
+				w.now = w.now.Add(time.Minute + 300*time.Millisecond)
+				w.now.Wall = w.now.Wall.Add(step)
+			}
+			require.True(t, w.decide(0, command), command.Name())
+		}
+		found, _ := verify(w.log, w.ended)
+		require.Empty(t, found, step)
+		require.Equal(t, 300*time.Millisecond, w.ended[0].Used)
+	}
+}
+
 // Each difference that is planted is named, and nothing else is.
 func TestPlantedDifferencesAreNamed(t *testing.T) {
 	event := func(w *world, cursor int) *lanes.Event { return &w.log[cursor-1].Event }
