@@ -73,7 +73,9 @@ func TestAPauseAtItsStartWhoseWallClockWasSet(t *testing.T) {
 		for _, command := range []lanes.Command{
 			lanes.Create{Session: session, Minutes: 60, ByStaff: true},
 			lanes.Schedule{Session: session, Start: lanes.Start{ID: uuid.Max, At: w.now.Add(time.Minute)}},
-			lanes.Pause{Session: session}, lanes.Resume{Session: session}, lanes.Stop{Session: session, By: lanes.ByPOS},
+			lanes.Pause{Session: session},
+			lanes.Resume{Session: session},
+			lanes.Stop{Session: session, By: lanes.ByPOS},
 		} {
 			if (command == lanes.Pause{Session: session}) {
 				w.now = w.now.Add(time.Minute + 300*time.Millisecond)
