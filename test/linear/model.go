@@ -16,6 +16,7 @@ type Call struct {
 	Session string // of all but create and read
 	Minutes int    // of create, modify and buy
 	Lane    int    // of create and move: where the session is then
+	Grace   bool   // of create: it is sold with a grace
 }
 
 // Reply is what was answered.
