@@ -60,8 +60,7 @@ const (
 
 // command makes a request until its outcome is definite. Those of no history are made once.
 func (c *client) command(ctx context.Context, r *rangeOf, history int, asked linear.Call) linear.Reply {
-	c.keys++
-	key := fmt.Sprintf("key-%d-%d", c.number, c.keys)
+	key := c.newKey()
 	laneID := func(n int) string { return r.lanes[n].String() }
 	path, body := asked.Request(laneID, r.group)
 	if c.draw(4) == 0 {
@@ -82,17 +81,39 @@ func (c *client) command(ctx context.Context, r *rangeOf, history int, asked lin
 		ctx, cancel = context.WithTimeout(ctx, 3*time.Second) // then it gives up, or has been answered
 		defer cancel()
 	}
-	got := linear.Client{
+	got := c.linear(r).Command(ctx, h, asked, send)
+	if asked.Kind == "create" && got.Outcome == linear.Done {
+		r.setSold(history, asked.Lane, got.State.Session)
+	}
+	return got
+}
+
+// insist makes a request that is about no one lane until its outcome is definite, and returns the last answer.
+func (c *client) insist(ctx context.Context, r *rangeOf, method, path, body string) (got linear.Answer, reply linear.Reply) {
+	key := c.newKey()
+	reply = c.linear(r).Command(ctx, new(linear.History), linear.Call{Kind: method + " " + path}, func() (linear.Answer, error) {
+		var err error
+		got, err = c.ask(r, method, path, body, "Idempotency-Key", key)
+		c.trace("client %d: range %d: %s %s %s: %d %s %v", c.number, r.number, method, path, body, got.Status, got.Body, err)
+		return got, err
+	})
+	return got, reply
+}
+
+func (c *client) newKey() string {
+	c.keys++
+	return fmt.Sprintf("key-%d-%d", c.number, c.keys)
+}
+
+// linear makes requests of a range until their outcome is definite.
+func (c *client) linear(r *rangeOf) linear.Client {
+	return linear.Client{
 		Number: c.number, Now: func() time.Duration { return time.Since(c.begun) },
 		Pause: func() time.Duration { return 20*time.Millisecond + c.upTo(200*time.Millisecond) },
 		Fault: func(format string, about ...any) {
 			c.fail("range %d: "+format, append([]any{r.number}, about...)...)
 		},
-	}.Command(ctx, h, asked, send)
-	if asked.Kind == "create" && got.Outcome == linear.Done {
-		r.setSold(history, asked.Lane, got.State.Session)
 	}
-	return got
 }
 
 func nameOf(history, lane int) string {
@@ -133,10 +154,12 @@ func (c *client) work(ctx context.Context) {
 		case history == 1 && (dice < 45 || dice >= 93): // its session moves between two lanes, and stays to the end
 			c.read(r, history)
 		case session == "" || dice < 45:
-			c.command(ctx, r, history, linear.Call{Kind: "create", Lane: lane, Minutes: minutes, Grace: c.draw(2) == 0})
+			c.command(ctx, r, history, linear.Call{Kind: "create", Lane: lane, Minutes: minutes, Waiting: c.draw(4) == 0, Grace: c.draw(2) == 0})
 		case dice < 62:
 			c.command(ctx, r, history, linear.Call{Kind: "modify", Session: session, Minutes: 1 + c.draw(3)})
-		case dice < 74:
+		case dice < 66:
+			c.command(ctx, r, history, linear.Call{Kind: "start", Session: session})
+		case dice < 76:
 			c.command(ctx, r, history, linear.Call{Kind: "pause", Session: session})
 		case dice < 86:
 			c.command(ctx, r, history, linear.Call{Kind: "resume", Session: session})

@@ -86,19 +86,20 @@ func (j *judge) judgeGraceEnd(from *machine, e lanes.Ended) {
 	}
 }
 
-// overstayed names a session that is still on its lane behind the end of its grace.
-func (w *world) overstayed() string {
+// overdue names a session that is still on its lane behind the end of its grace, or waits behind its start.
+func (w *world) overdue() string {
 	for _, r := range w.ranges {
 		var sessions []struct {
-			ID   string     `json:"session_id"`
-			Ends *time.Time `json:"grace_ends_at"`
+			ID     string     `json:"session_id"`
+			Ends   *time.Time `json:"grace_ends_at"`
+			Starts *time.Time `json:"starts_at"`
 		}
 		if err := w.get(r, "/sessions", &sessions); err != nil {
 			return err.Error()
 		}
 		for _, s := range sessions {
-			if s.Ends != nil && time.Since(*s.Ends) > 0 {
-				return fmt.Sprintf("range %d: session %s, until %v", r.number, s.ID, s.Ends)
+			if s.Ends != nil && time.Since(*s.Ends) > 0 || s.Starts != nil && time.Since(*s.Starts) > 0 {
+				return fmt.Sprintf("range %d: session %s, until %v or from %v", r.number, s.ID, s.Ends, s.Starts)
 			}
 		}
 	}

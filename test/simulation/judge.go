@@ -22,7 +22,7 @@ import (
 //   - a controller obeys no gateway of a lower epoch than it has seen;
 //   - what a session has used and what is left of it make up what was sold, in every record of its end;
 //   - a session ends once, and is on one lane at a time;
-//   - a grace keeps its promise (graces.go).
+//   - graces and starts keep their promises (graces.go, starts.go).
 type judge struct {
 	world *world
 
@@ -33,7 +33,13 @@ type judge struct {
 
 	applied map[uuid.UUID]store.Batch    // by range: the newest
 	graces  map[uuid.UUID]lanes.Snapshot // by session: one that is in its grace, as it was saved last
-	figures map[string]int               // how often what is judged has come
+
+	sessions  map[uuid.UUID]lanes.Snapshot // by session: as it was saved last
+	starts    map[uuid.UUID]*given         // by id
+	notBefore map[uuid.UUID]time.Time      // by session: when a start was asked for it
+	entered   map[uuid.UUID]bool           // by session: one that was asked to begin by itself
+
+	figures map[string]int // how often what is judged has come
 }
 
 // laneRecord is what is known of one lane.
@@ -60,6 +66,7 @@ func newJudge(w *world) *judge {
 	return &judge{
 		world: w, lanes: map[uuid.UUID]*laneRecord{}, holds: map[uuid.UUID]lanes.Holds{}, ended: map[uuid.UUID]lanes.Ended{},
 		applied: map[uuid.UUID]store.Batch{}, graces: map[uuid.UUID]lanes.Snapshot{}, figures: map[string]int{},
+		sessions: map[uuid.UUID]lanes.Snapshot{}, starts: map[uuid.UUID]*given{}, notBefore: map[uuid.UUID]time.Time{}, entered: map[uuid.UUID]bool{},
 	}
 }
 
@@ -124,6 +131,7 @@ func (j *judge) isNew(b store.Batch) bool {
 
 // judgeSaved compares what is saved with what was saved before. mu is held.
 func (j *judge) judgeSaved(from *machine, b store.Batch) {
+	j.judgeStarts(from, b.Lanes)
 	for _, lane := range b.Lanes {
 		if lane.Session != nil {
 			j.judgeGrace(j.lane(lane.ID), lane)
@@ -187,7 +195,7 @@ func (j *judge) sent(from *machine, to link.Lane, state link.State) {
 	boot := from.clk.Boot()
 	explained := func(saved lanes.Snapshot) bool {
 		before := saved.Session
-		if before == nil || before.ID != s.ID || before.Sold != s.Sold || !samePurchase(before.Purchase, s.Purchase) {
+		if before == nil || before.ID != s.ID || before.Sold != s.Sold || !samePurchase(before.Purchase, s.Purchase) || !sameStart(before, s) {
 			return false
 		}
 		ran := before.Phase == lanes.Running
@@ -213,6 +221,14 @@ func sameByWallClock(saved, shown *lanes.Session) bool {
 		left -= shown.Since.Wall.Sub(saved.Since.Wall)
 	}
 	return (max(0, left) - shown.Left).Abs() <= clocksDiffer
+}
+
+// sameStart is true unless one of them waits for another start, or for none.
+func sameStart(a, b *lanes.Session) bool {
+	if a.Phase != lanes.Waiting || b.Phase != lanes.Waiting {
+		return true
+	}
+	return (a.Start == nil) == (b.Start == nil) && (a.Start == nil || a.Start.ID == b.Start.ID)
 }
 
 func samePurchase(a, b *lanes.Purchase) bool {

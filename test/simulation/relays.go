@@ -9,19 +9,22 @@ import (
 	"rangegate/test/support"
 )
 
-// relays sells a relay of short sessions on the last lanes of a range, one after the other, until ctx ends. Their time
-// is used up, and in their graces some play on, some go, and one moves.
+// relays sells a relay of short sessions on the last lanes of a range, one after the other, until ctx ends. They begin
+// together, their time is used up, and in their graces some play on, some go, and one moves.
 func (w *world) relays(ctx context.Context, r *rangeOf) {
 	c := &client{world: w, number: 400 + r.number}
 	for sleep(ctx, w.upTo(3*time.Second)) == nil {
 		var sold []string
 		for lane := relayFrom; lane < laneCount; lane++ {
-			got := c.command(ctx, r, alone, linear.Call{Kind: "create", Lane: lane, Minutes: 1, Grace: c.draw(3) > 0})
+			got := c.command(ctx, r, alone, linear.Call{Kind: "create", Lane: lane, Minutes: 1, Waiting: true, Grace: c.draw(3) > 0})
 			if got.Outcome == linear.Done {
 				sold = append(sold, got.State.Session)
 			}
 		}
-		c.playOn(ctx, r, sold)
+		if len(sold) > 0 {
+			c.beginTogether(ctx, r, sold)
+			c.playOn(ctx, r, sold)
+		}
 	}
 }
 

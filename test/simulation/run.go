@@ -73,7 +73,7 @@ func (w *world) run() {
 		cancel()
 	}
 	w.eventually("controllers show what the gateways have", w.unlinked)
-	w.eventually("every grace ends", w.overstayed)
+	w.eventually("every start comes, and every grace ends", w.overdue)
 	w.eventually("every event was attempted", w.unattempted)
 	w.judgeHistories()
 	w.judgeEvents()
