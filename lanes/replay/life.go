@@ -214,6 +214,9 @@ func (l *life) command(lane *lanes.Lane, event lanes.Event, d lanes.Decision) la
 			Session: l.id, Minutes: d.Minutes, AutoStart: d.Phase != lanes.Waiting, ByStaff: true, Correlation: event.Correlation,
 		}
 	case lanes.Enter{}.Name(), lanes.Report{Kind: lanes.ReportEntered}.Name(), lanes.Begin{}.Name():
+		if s := lane.Session; s != nil && d.Late < 0 { // a report that waited longer than the hold which it came under
+			lane.Released = &lanes.Instant{Wall: event.At, Mono: s.Since.Mono + d.Passed - d.Late}
+		}
 		return lanes.Enter{Session: l.id, Age: d.Late}
 	case pauseName:
 		if s := lane.Session; s != nil && s.Phase == lanes.Waiting { // its start had come, of which no event tells

@@ -61,9 +61,15 @@ func TestTheRecordGivesTheSameSessionsAgain(t *testing.T) {
 				if s := w.lanes[rapid.IntRange(0, 1).Draw(t, "reported of")].Session; s != nil {
 					session = s.ID
 				}
+				// It may have waited for the store: then it counts from its arrival, whatever was decided since.
+				decided, waited := w.now, time.Duration(rapid.Int64Range(0, int64(time.Minute)).Draw(t, "waited"))
+				if s := w.lanes[lane].Session; s != nil && s.ID == session && !w.now.Add(-waited).Before(s.Created) {
+					w.now = w.now.Add(-waited)
+				}
 				w.decide(lane, lanes.Report{
 					Log: lanes.Log{ID: "log", Seq: w.reports}, Kind: kind, Session: session, Age: age(), Elsewhere: lanes.IsKnown,
 				})
+				w.now = decided
 			},
 			"schedule": func(t *rapid.T) {
 				w.ask(t, func(s uuid.UUID) lanes.Command {

@@ -89,6 +89,27 @@ func TestAPauseAtItsStartWhoseWallClockWasSet(t *testing.T) {
 	}
 }
 
+// The customer has entered under a hold, and that was decided after its end, from which on the session runs.
+func TestAReportThatWaitedLongerThanTheHold(t *testing.T) {
+	w := newWorld()
+	session := w.newID()
+	w.decide(0, lanes.Create{Session: session, Minutes: 60, ByStaff: true})
+	w.now = w.now.Add(time.Minute)
+	w.decide(0, lanes.Hold{})
+	arrived := w.now.Add(time.Second)
+	w.now = w.now.Add(20 * time.Second)
+	w.decide(0, lanes.Release{})
+	released := w.now
+	w.now = arrived
+	require.True(t, w.decide(0, lanes.Report{Log: lanes.Log{ID: "log", Seq: 1}, Kind: lanes.ReportEntered, Session: session}))
+	w.now = released.Add(10 * time.Minute)
+	w.stop(0)
+	require.Equal(t, released, *w.ended[0].Session.Began)
+	require.Equal(t, 10*time.Minute, w.ended[0].Used)
+	found, _ := verify(w.log, w.ended)
+	require.Empty(t, found)
+}
+
 // Each difference that is planted is named, and nothing else is.
 func TestPlantedDifferencesAreNamed(t *testing.T) {
 	event := func(w *world, cursor int) *lanes.Event { return &w.log[cursor-1].Event }

@@ -3,6 +3,7 @@
 package linear
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/anishathalye/porcupine"
@@ -12,10 +13,12 @@ import (
 
 // Call is a request about one lane.
 type Call struct {
-	Kind    string // create, modify, pause, resume, stop, buy, move, read
+	Kind    string // create, start, modify, pause, resume, stop, buy, move, read
 	Session string // of all but create and read
 	Minutes int    // of create, modify and buy
 	Lane    int    // of create and move: where the session is then
+	Grace   bool   // of create: it is sold with a grace
+	Waiting bool   // of create: it begins when it is asked to
 }
 
 // Reply is what was answered.
@@ -140,10 +143,12 @@ func (p possible) apply(c Call, created string) (after State, refusal string) {
 	switch {
 	case c.Kind == "create" && p.Session != "":
 		return after, "lane_occupied"
-	case c.Kind == "create" && created == "":
-		return State{unnamed, "running", c.Minutes, c.Lane}, ""
 	case c.Kind == "create":
-		return State{created, "running", c.Minutes, c.Lane}, ""
+		after = State{cmp.Or(created, unnamed), "running", c.Minutes, c.Lane}
+		if c.Waiting {
+			after.Phase = "waiting"
+		}
+		return after, ""
 	case p.Session == unnamed: // whose id no client knows, so that this is about another
 		return after, "session_ended"
 	case c.Session != p.Session:
@@ -154,6 +159,11 @@ func (p possible) apply(c Call, created string) (after State, refusal string) {
 		if after.Minutes += c.Minutes; after.Minutes > lanes.MaxMinutes {
 			return p.State, "duration_out_of_range"
 		}
+	case "start":
+		if p.Phase != "waiting" {
+			return after, "not_waiting"
+		}
+		after.Phase = "running"
 	case "pause":
 		if p.Phase != "running" {
 			return after, "not_running"

@@ -118,7 +118,7 @@ func (a *access) Load(ctx context.Context, rangeID uuid.UUID) (store.Recovered, 
 func (a *access) Flush(ctx context.Context, batch store.Batch) error {
 	fault := a.world.writeFault()
 	_, err := callStore(ctx, a, fault, func(ctx context.Context) (struct{}, error) {
-		err := a.world.judge.flushed(batch, func() error { return a.Store.Flush(ctx, batch) })
+		err := a.world.judge.flushed(a.machine, batch, func() error { return a.Store.Flush(ctx, batch) })
 		a.world.trace("%s flushes range %.8s (%d, %d) refill %v %+v: %v", a.machine.name, batch.Range, batch.Epoch, batch.N, batch.Refill, fault, err)
 		return struct{}{}, err
 	})

@@ -51,10 +51,16 @@ func (r *rangeOf) see(epoch uint64) {
 	r.newest = max(r.newest, epoch)
 }
 
+// Where a request has no history, it is anybody's: the client gives up soon. Or the client is alone on the lane, and
+// wants to know.
+const (
+	anybodys = -1
+	alone    = -2
+)
+
 // command makes a request until its outcome is definite. Those of no history are made once.
-func (c *client) command(ctx context.Context, r *rangeOf, history int, asked linear.Call) {
-	c.keys++
-	key := fmt.Sprintf("key-%d-%d", c.number, c.keys)
+func (c *client) command(ctx context.Context, r *rangeOf, history int, asked linear.Call) linear.Reply {
+	key := c.newKey()
 	laneID := func(n int) string { return r.lanes[n].String() }
 	path, body := asked.Request(laneID, r.group)
 	if c.draw(4) == 0 {
@@ -69,20 +75,44 @@ func (c *client) command(ctx context.Context, r *rangeOf, history int, asked lin
 	h := new(linear.History)
 	if history >= 0 {
 		h = &r.histories[history]
-	} else {
+	}
+	if history == anybodys {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, 3*time.Second) // then it gives up, or has been answered
 		defer cancel()
 	}
-	got := linear.Client{
+	got := c.linear(r).Command(ctx, h, asked, send)
+	if asked.Kind == "create" && got.Outcome == linear.Done {
+		r.setSold(history, asked.Lane, got.State.Session)
+	}
+	return got
+}
+
+// insist makes a request that is about no one lane until its outcome is definite, and returns the last answer.
+func (c *client) insist(ctx context.Context, r *rangeOf, method, path, body string) (got linear.Answer, reply linear.Reply) {
+	key := c.newKey()
+	reply = c.linear(r).Command(ctx, new(linear.History), linear.Call{Kind: method + " " + path}, func() (linear.Answer, error) {
+		var err error
+		got, err = c.ask(r, method, path, body, "Idempotency-Key", key)
+		c.trace("client %d: range %d: %s %s %s: %d %s %v", c.number, r.number, method, path, body, got.Status, got.Body, err)
+		return got, err
+	})
+	return got, reply
+}
+
+func (c *client) newKey() string {
+	c.keys++
+	return fmt.Sprintf("key-%d-%d", c.number, c.keys)
+}
+
+// linear makes requests of a range until their outcome is definite.
+func (c *client) linear(r *rangeOf) linear.Client {
+	return linear.Client{
 		Number: c.number, Now: func() time.Duration { return time.Since(c.begun) },
 		Pause: func() time.Duration { return 20*time.Millisecond + c.upTo(200*time.Millisecond) },
 		Fault: func(format string, about ...any) {
 			c.fail("range %d: "+format, append([]any{r.number}, about...)...)
 		},
-	}.Command(ctx, h, asked, send)
-	if asked.Kind == "create" && got.Outcome == linear.Done {
-		r.setSold(history, asked.Lane, got.State.Session)
 	}
 }
 
@@ -109,7 +139,7 @@ func (r *rangeOf) soldOn(history, lane int) string {
 func (c *client) work(ctx context.Context) {
 	for sleep(ctx, 50*time.Millisecond+c.upTo(400*time.Millisecond)) == nil {
 		r := c.ranges[c.draw(len(c.ranges))]
-		history, lane := -1, wildFrom+c.draw(laneCount-wildFrom)
+		history, lane := anybodys, wildFrom+c.draw(relayFrom-wildFrom)
 		if c.draw(3) > 0 {
 			history = c.draw(len(r.histories))
 			lane = history
@@ -124,10 +154,12 @@ func (c *client) work(ctx context.Context) {
 		case history == 1 && (dice < 45 || dice >= 93): // its session moves between two lanes, and stays to the end
 			c.read(r, history)
 		case session == "" || dice < 45:
-			c.command(ctx, r, history, linear.Call{Kind: "create", Lane: lane, Minutes: minutes})
+			c.command(ctx, r, history, linear.Call{Kind: "create", Lane: lane, Minutes: minutes, Waiting: c.draw(4) == 0, Grace: c.draw(2) == 0})
 		case dice < 62:
 			c.command(ctx, r, history, linear.Call{Kind: "modify", Session: session, Minutes: 1 + c.draw(3)})
-		case dice < 74:
+		case dice < 66:
+			c.command(ctx, r, history, linear.Call{Kind: "start", Session: session})
+		case dice < 76:
 			c.command(ctx, r, history, linear.Call{Kind: "pause", Session: session})
 		case dice < 86:
 			c.command(ctx, r, history, linear.Call{Kind: "resume", Session: session})
@@ -138,7 +170,7 @@ func (c *client) work(ctx context.Context) {
 			}
 			c.command(ctx, r, history, linear.Call{Kind: "move", Session: session, Lane: from + c.draw(2)})
 		case history < 0 && dice < 97:
-			c.changePlaces(r, session, r.soldOn(history, wildFrom+c.draw(laneCount-wildFrom)))
+			c.changePlaces(r, session, r.soldOn(history, wildFrom+c.draw(relayFrom-wildFrom)))
 		default:
 			c.command(ctx, r, history, linear.Call{Kind: "stop", Session: session})
 		}
@@ -149,8 +181,8 @@ func (c *client) work(ctx context.Context) {
 // one to the other: as a whole or not at all. It asks once.
 func (c *client) changePlaces(r *rangeOf, first, second string) {
 	at := map[string]uuid.UUID{}
-	for lane := wildFrom; lane < laneCount; lane++ {
-		at[r.soldOn(-1, lane)] = r.lanes[lane]
+	for lane := wildFrom; lane < relayFrom; lane++ {
+		at[r.soldOn(anybodys, lane)] = r.lanes[lane]
 	}
 	if first == second || first == "" || second == "" {
 		return
@@ -211,7 +243,7 @@ func (w *world) staff(ctx context.Context, r *rangeOf) {
 // releaseAll lifts every hold over a range.
 func (w *world) releaseAll(ctx context.Context, r *rangeOf) {
 	c := &client{world: w, number: 100 + r.number}
-	for _, lane := range r.lanes[wildFrom:] {
+	for _, lane := range r.lanes[wildFrom:relayFrom] {
 		c.setHold(ctx, r, lanes.Scope{Kind: lanes.OverLane, ID: lane}, false)
 	}
 	c.setHold(ctx, r, lanes.Scope{Kind: lanes.OverBay, ID: r.bay}, false)
@@ -297,7 +329,7 @@ func (c *client) isSaved(answer support.Answer, scope lanes.Scope, on bool) bool
 func (w *world) customers(ctx context.Context) {
 	for sleep(ctx, 100*time.Millisecond+w.upTo(time.Second)) == nil {
 		r := w.ranges[w.draw(len(w.ranges))]
-		at := w.controller(r.lanes[wildFrom+w.draw(laneCount-wildFrom)])
+		at := w.controller(r.lanes[wildFrom+w.draw(relayFrom-wildFrom)])
 		switch w.draw(4) {
 		case 0, 1:
 			_ = at.Enter() // there may be none who waits

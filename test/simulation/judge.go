@@ -21,7 +21,8 @@ import (
 //   - a hold ends on the hardware only by its release, which is saved then;
 //   - a controller obeys no gateway of a lower epoch than it has seen;
 //   - what a session has used and what is left of it make up what was sold, in every record of its end;
-//   - a session ends once, and is on one lane at a time.
+//   - a session ends once, and is on one lane at a time;
+//   - graces and starts keep their promises (graces.go, starts.go).
 type judge struct {
 	world *world
 
@@ -29,6 +30,16 @@ type judge struct {
 	lanes map[uuid.UUID]*laneRecord
 	holds map[uuid.UUID]lanes.Holds // by range: as they are saved
 	ended map[uuid.UUID]lanes.Ended // by session
+
+	applied map[uuid.UUID]store.Batch    // by range: the newest
+	graces  map[uuid.UUID]lanes.Snapshot // by session: one that is in its grace, as it was saved last
+
+	sessions  map[uuid.UUID]lanes.Snapshot // by session: as it was saved last
+	starts    map[uuid.UUID]*given         // by id
+	notBefore map[uuid.UUID]time.Time      // by session: when a start was asked for it
+	entered   map[uuid.UUID]bool           // by session: one that was asked to begin by itself
+
+	figures map[string]int // how often what is judged has come
 }
 
 // laneRecord is what is known of one lane.
@@ -52,7 +63,11 @@ const (
 )
 
 func newJudge(w *world) *judge {
-	return &judge{world: w, lanes: map[uuid.UUID]*laneRecord{}, holds: map[uuid.UUID]lanes.Holds{}, ended: map[uuid.UUID]lanes.Ended{}}
+	return &judge{
+		world: w, lanes: map[uuid.UUID]*laneRecord{}, holds: map[uuid.UUID]lanes.Holds{}, ended: map[uuid.UUID]lanes.Ended{},
+		applied: map[uuid.UUID]store.Batch{}, graces: map[uuid.UUID]lanes.Snapshot{}, figures: map[string]int{},
+		sessions: map[uuid.UUID]lanes.Snapshot{}, starts: map[uuid.UUID]*given{}, notBefore: map[uuid.UUID]time.Time{}, entered: map[uuid.UUID]bool{},
+	}
 }
 
 // lane returns the record of a lane. mu is held.
@@ -63,7 +78,7 @@ func (j *judge) lane(id uuid.UUID) *laneRecord {
 		for _, r := range j.world.ranges {
 			if i := slices.Index(r.lanes, id); i >= 0 {
 				l.of, l.place = r.id, lanes.Place{ID: id}
-				if i >= wildFrom {
+				if i >= wildFrom && i < relayFrom {
 					l.place.Bay = r.bay
 				}
 			}
@@ -73,8 +88,8 @@ func (j *judge) lane(id uuid.UUID) *laneRecord {
 	return l
 }
 
-// flushed writes a batch, and notes what is saved by it at that instant.
-func (j *judge) flushed(b store.Batch, write func() error) error {
+// flushed writes a batch of a machine, and notes what is saved by it at that instant.
+func (j *judge) flushed(from *machine, b store.Batch, write func() error) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if err := write(); err != nil {
@@ -95,10 +110,38 @@ func (j *judge) flushed(b store.Batch, write func() error) error {
 			}
 		}
 	}
+	if j.isNew(b) {
+		j.judgeSaved(from, b)
+	}
 	for _, e := range b.Ended {
 		j.sessionEnded(e)
 	}
 	return nil
+}
+
+// isNew is false for a batch that was written before, and has come once more: it has changed nothing. mu is held.
+func (j *judge) isNew(b store.Batch) bool {
+	last := j.applied[b.Range]
+	if b.Epoch < last.Epoch || b.Epoch == last.Epoch && b.N <= last.N {
+		return false
+	}
+	j.applied[b.Range] = store.Batch{Epoch: b.Epoch, N: b.N}
+	return true
+}
+
+// judgeSaved compares what is saved with what was saved before. mu is held.
+func (j *judge) judgeSaved(from *machine, b store.Batch) {
+	j.judgeStarts(from, b.Lanes)
+	for _, lane := range b.Lanes {
+		if lane.Session != nil {
+			j.judgeGrace(j.lane(lane.ID), lane)
+		}
+	}
+	for _, e := range b.Ended {
+		if _, found := j.ended[e.Session.ID]; !found {
+			j.judgeGraceEnd(from, e)
+		}
+	}
 }
 
 // sessionEnded checks the record of an end. A repeat of the flush, and a refill, write the same record again;
@@ -148,10 +191,11 @@ func (j *judge) sent(from *machine, to link.Lane, state link.State) {
 	if s == nil {
 		return
 	}
+	j.judgeGraceSent(from, state)
 	boot := from.clk.Boot()
 	explained := func(saved lanes.Snapshot) bool {
 		before := saved.Session
-		if before == nil || before.ID != s.ID || before.Sold != s.Sold || !samePurchase(before.Purchase, s.Purchase) {
+		if before == nil || before.ID != s.ID || before.Sold != s.Sold || !samePurchase(before.Purchase, s.Purchase) || !sameStart(before, s) {
 			return false
 		}
 		ran := before.Phase == lanes.Running
@@ -177,6 +221,14 @@ func sameByWallClock(saved, shown *lanes.Session) bool {
 		left -= shown.Since.Wall.Sub(saved.Since.Wall)
 	}
 	return (max(0, left) - shown.Left).Abs() <= clocksDiffer
+}
+
+// sameStart is true unless one of them waits for another start, or for none.
+func sameStart(a, b *lanes.Session) bool {
+	if a.Phase != lanes.Waiting || b.Phase != lanes.Waiting {
+		return true
+	}
+	return (a.Start == nil) == (b.Start == nil) && (a.Start == nil || a.Start.ID == b.Start.ID)
 }
 
 func samePurchase(a, b *lanes.Purchase) bool {
@@ -237,6 +289,13 @@ func (j *judge) wishedOver(id uuid.UUID, scope lanes.Scope, now wish, shown sim.
 	}
 	l.lifting = !l.isGranted()
 	l.pressed = l.pressed || !l.lifting && shown.Hold
+}
+
+// counted is how often what is judged has come.
+func (j *judge) counted() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return fmt.Sprint(j.figures)
 }
 
 // suffix is the part of an id that tells it from others here.

@@ -187,14 +187,21 @@ func (w *wire) Send(s link.State) {
 		return
 	}
 	w.links.world.judge.sent(w.links.machine, w.lane, s)
-	var left time.Duration // as on the wire: clocks need not agree, and the countdown begins as the state arrives
+	var left, starts time.Duration // as on the wire: clocks need not agree, and the countdown begins as the state arrives
 	if s.Session != nil {
-		left = s.Session.Remaining(w.links.machine.clk.Now())
+		now := w.links.machine.clk.Now()
+		left = s.Session.Remaining(now)
+		if s.Session.Start != nil {
+			starts = s.Session.Start.At.Since(now)
+		}
 	}
 	w.put(true, func() {
 		if s.Session != nil {
 			arrived := *s.Session
 			arrived.Left, arrived.Since = left, w.links.world.now()
+			if arrived.Start != nil {
+				arrived.Start = &lanes.Start{ID: arrived.Start.ID, At: arrived.Since.Add(starts)}
+			}
 			s.Session = &arrived
 		}
 		w.far.Send(s)

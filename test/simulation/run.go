@@ -56,6 +56,7 @@ func (w *world) run() {
 	}
 	for _, r := range w.ranges {
 		load.Go(func() { w.staff(ctx, r) })
+		load.Go(func() { w.relays(ctx, r) })
 	}
 	load.Go(func() { w.customers(ctx) })
 	load.Go(func() { w.harm(ctx) })
@@ -72,10 +73,12 @@ func (w *world) run() {
 		cancel()
 	}
 	w.eventually("controllers show what the gateways have", w.unlinked)
+	w.eventually("every start comes, and every grace ends", w.overdue)
 	w.eventually("every event was attempted", w.unattempted)
 	w.judgeHistories()
 	w.judgeEvents()
 	w.judgeRecord()
+	w.t.Log("judged:", w.judge.counted())
 	for _, m := range w.machines {
 		m.stop()
 	}
@@ -315,6 +318,9 @@ func (w *world) judgeRecord() {
 			computed.Event(entry)
 		}
 		w.judgeWarnings(log)
+		if r.number != forAll { // the other one has a webhook that is not told
+			w.judgeExpiries(log, history)
+		}
 		computed.Finish()
 		w.trace("range %d: computed again %+v", r.number, computed.Figures)
 	}

@@ -66,8 +66,8 @@ type plan struct {
 }
 
 // rangeOf is one range with what its clients know. Its first lanes are judged by the answers of their
-// clients: lane 0, and the pair 1 and 2, between which a session moves. On the last two everything happens,
-// holds too.
+// clients: lane 0, and the pair 1 and 2, between which a session moves. On the next two everything happens,
+// holds too. The last two are for relays.
 type rangeOf struct {
 	number    int
 	id        uuid.UUID
@@ -83,9 +83,10 @@ type rangeOf struct {
 }
 
 const (
-	laneCount = 5
+	laneCount = 7
 	moveFrom  = 1 // and the next one
 	wildFrom  = 3 // the first of those on which everything happens
+	relayFrom = 5 // the first of those for relays
 )
 
 func newWorld(t *testing.T, p plan) *world {
@@ -145,13 +146,17 @@ func (w *world) configure() config.Config {
 		if n == 0 {
 			r.Warnings, webhook.Kinds = warnings, config.EventKinds
 		}
+		r.Grace, r.GraceForAll = grace, n == forAll
 		r.Webhook = &webhook
-		r.Bays = []config.Bay{{ID: numbered("66666666", n), Name: "Judged"}, {ID: of.bay, Name: "Wild"}}
+		r.Bays = []config.Bay{{ID: numbered("66666666", n), Name: "Judged"}, {ID: of.bay, Name: "Wild"}, {ID: numbered("77777777", n), Name: "Relays"}}
 		r.Lanes = nil
 		for i := range laneCount {
 			lane := demo.Lanes[i]
 			lane.ID, lane.ScreenKey, lane.Bay = numbered("44444444", n*100+i), "", r.Bays[0].ID
-			if i >= wildFrom {
+			switch {
+			case i >= relayFrom:
+				lane.Bay = r.Bays[2].ID
+			case i >= wildFrom:
 				lane.Bay = of.bay
 			}
 			r.Lanes = append(r.Lanes, lane)
