@@ -260,6 +260,7 @@ func decisions() *rapid.Generator[lanes.Decision] {
 		return lanes.Decision{
 			Command: names().Draw(t, "command"), By: lanes.By(names().Draw(t, "by")), Held: rapid.Bool().Draw(t, "held"),
 			Passed: time.Duration(rapid.Int64().Draw(t, "passed")), Late: time.Duration(rapid.Int64().Draw(t, "late")),
+			Stepped: time.Duration(rapid.Int64().Draw(t, "stepped")),
 			Minutes: rapid.Int().Draw(t, "minutes"), Phase: lanes.Phase(names().Draw(t, "phase")),
 			Advanced: time.Duration(rapid.Int64().Draw(t, "advanced")),
 			Told:     durations().Filter(func(all []time.Duration) bool { return all == nil || len(all) > 0 }).Draw(t, "told"),
