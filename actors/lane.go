@@ -491,7 +491,7 @@ func (l *laneActor) swap(lane lanes.Lane, other *lanes.Lane) {
 	settings := l.r.settings()
 	place, _ := settings.place(l.id)
 	lane.Accessible, lane.Purchasing = place.Accessible, settings.Layout.Purchasing
-	lane.Terms = settings.Layout.Terms
+	lane.Terms = settings.Layout.TermsOf(place)
 	lane.Usable, lane.AwaitsMove = l.link.line.NotUsable() == "" && lane.Fault == "", l.ticket != nil && !l.ticket.lent
 	fault := l.lane.Fault
 	l.lane = lane

@@ -160,12 +160,13 @@ func (r *Range) StaffOn(
 // Move moves the session to another lane of the range for the POS. Errors: ErrLaneNotFound, ErrLaneOccupied,
 // those of On.
 func (r *Range) Move(ctx context.Context, session, to uuid.UUID, key *lanes.Key) (*lanes.SessionView, error) {
-	return r.move(ctx, posRequester(ctx), session, to, key)
+	return r.move(ctx, posRequester(ctx), lanes.Move{Session: session}, to, key)
 }
 
-// StaffMove is Move by staff, also to a lane that is closed for sale.
-func (r *Range) StaffMove(ctx context.Context, staff string, session, to uuid.UUID) (*lanes.SessionView, error) {
-	return r.move(ctx, requester{lanes.ByStaff, staff}, session, to, nil)
+// StaffMove is Move by staff, also to a lane that is closed for sale; with afterClosing to one that closes too early
+// for the session, as staff have decided.
+func (r *Range) StaffMove(ctx context.Context, staff string, session, to uuid.UUID, afterClosing bool) (*lanes.SessionView, error) {
+	return r.move(ctx, requester{lanes.ByStaff, staff}, lanes.Move{Session: session, AfterClosing: afterClosing}, to, nil)
 }
 
 // StaffReopen goes on with an ended session on a free lane. Errors: ErrNotReopenable, ErrSessionNotFound,
@@ -283,9 +284,9 @@ func (r *Range) confirmedEnd(ctx context.Context, session uuid.UUID, key *lanes.
 }
 
 func (r *Range) move(
-	ctx context.Context, from requester, session, to uuid.UUID, key *lanes.Key,
+	ctx context.Context, from requester, move lanes.Move, to uuid.UUID, key *lanes.Key,
 ) (*lanes.SessionView, error) {
-	view, err := r.follow(ctx, from, session, key, func(lane uuid.UUID, q *request) (*lanes.SessionView, error) {
+	view, err := r.follow(ctx, from, move.Session, key, func(lane uuid.UUID, q *request) (*lanes.SessionView, error) {
 		switch {
 		case !r.board.Has(to):
 			return nil, freeKey(q, lanes.ErrLaneNotFound)
@@ -296,10 +297,11 @@ func (r *Range) move(
 		if err != nil {
 			return nil, freeKey(q, err)
 		}
-		q.command, q.ticket = lanes.Move{Session: session, To: ticket.lane}, ticket
+		move.To = ticket.lane
+		q.command, q.ticket = move, ticket
 		return r.ask(ctx, lane, q)
 	})
-	return view, r.confirmedEnd(ctx, session, key, err)
+	return view, r.confirmedEnd(ctx, move.Session, key, err)
 }
 
 func (r *Range) onLane(

@@ -168,7 +168,7 @@ func (r *Range) restoreLanes(ctx context.Context, loaded store.Recovered, retire
 				carried.Lanes = append(carried.Lanes, lane)
 			}
 			lane.Accessible, lane.Purchasing, lane.Usable = place.Accessible, inForce.Layout.Purchasing, true
-			lane.Terms = inForce.Layout.Terms
+			lane.Terms = inForce.Layout.TermsOf(place)
 			r.board.Publish(lane)
 		case lane.Session == nil && len(lane.Open) == 0: // should the configuration have it again, it is as it was
 			r.committer.Restore(lane)

@@ -468,7 +468,7 @@ func (a *rangeActor) exchange(ctx actor.Context, m *exchange) (gone []*actor.PID
 		case !found:
 			r.unready.add(place.ID)
 			a.spawn(ctx, place.ID)
-		case old != place, !before.Layout.SellsAs(m.to.Layout):
+		case old != place, !before.Layout.SellsAs(m.to.Layout, place):
 			r.addresses.sendListed(place.ID, &replaced{})
 		}
 	}

@@ -79,7 +79,7 @@ func TestLanesAreKeptForWhoeverIsPaying(t *testing.T) {
 		require.ErrorIs(t, f.tryMove(session, 1), lanes.ErrLaneReserved)
 		_, err := f.StaffCreate(f.requestContext(), "sam", f.laneID(1), f.newSale(30))
 		require.ErrorIs(t, err, lanes.ErrLaneReserved)
-		_, err = f.StaffMove(f.requestContext(), "sam", session, f.laneID(1))
+		_, err = f.StaffMove(f.requestContext(), "sam", session, f.laneID(1), false)
 		require.ErrorIs(t, err, lanes.ErrLaneReserved)
 		_, err = f.tryReserve("b", lanes.Wanted{Lanes: f.laneIDs(3, 1)})
 		require.ErrorIs(t, err, lanes.ErrLaneReserved)

@@ -376,14 +376,16 @@ const MaxSessionMinutes = 480
 
 // Group is an access group of the range.
 type Group struct {
-	ID   uuid.UUID `yaml:"id"`
-	Name string    `yaml:"name"`
+	ID    uuid.UUID `yaml:"id"`
+	Name  string    `yaml:"name"`
+	Hours *Hours    `yaml:"hours,omitempty"` // its own, within the range's: no sale to it may end outside of both
 }
 
 // Bay is a container that groups lanes.
 type Bay struct {
-	ID   uuid.UUID `yaml:"id"`
-	Name string    `yaml:"name"`
+	ID    uuid.UUID `yaml:"id"`
+	Name  string    `yaml:"name"`
+	Hours *Hours    `yaml:"hours,omitempty"` // its own, within the range's: no sale on its lanes may end outside of both
 }
 
 // Lane is one lane and the hardware behind it.
@@ -501,6 +503,7 @@ func (r *Range) complete() {
 	r.LinkGrace = cmp.Or(r.LinkGrace, 30*time.Second)
 	r.ClearAfter = cmp.Or(r.ClearAfter, 2*time.Minute)
 	r.ReleaseCeasefire = cmp.Or(r.ReleaseCeasefire, RoleStaff)
+	r.completeSchedules()
 	for i := range r.Staff {
 		r.Staff[i].Role = cmp.Or(r.Staff[i].Role, RoleStaff)
 	}

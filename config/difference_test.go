@@ -99,6 +99,7 @@ func TestTheDigestIsOfTheRangesAlone(t *testing.T) {
 		"a lane's key": func(r *Range) { r.Lanes[0].Link.Key = "another" },
 		"a lane less":  func(r *Range) { r.Lanes = r.Lanes[1:] },
 		"hours":        func(r *Range) { r.Hours = &Hours{} },
+		"a schedule":   func(r *Range) { r.Bays[0].Hours = &Hours{} },
 	} {
 		_, after := twoRanges(t)
 		change(&after.Ranges[0])

@@ -46,6 +46,7 @@ func TestFaultsOfTheFile(t *testing.T) {
 		{"a list for text", edited(t, "name: Demo range", "name: [a, b]"), "ranges[0].name: wants text (line 5)"},
 		{"bytes for text", edited(t, "name: Demo range", "name: !!binary aGk="), "ranges[0].name: wants text (line 5)"},
 		{"text for a list", edited(t, "token: 2222", "tokens: 2222"), "ranges[0].tokens: wants a list (line 6)"},
+		{"a misspelt day of a group", edited(t, "name: Public", "name: Public, hours: {timezone: UTC, week: {munday: ['09:00-12:00']}}"), `ranges[0].groups[0].hours.week.munday: unknown key (line 7), did you mean "monday"?`},
 		{"a date that does not exist", edited(t, "name: Demo range", "name: Demo range\n    hours: {timezone: UTC, week: {monday: ['09:00-22:00']}, exceptions: {2026-02-30: []}}"), "ranges[0].hours.exceptions.(line 6): wants a date such as 2026-12-24"},
 		{"a date without openings", edited(t, "name: Demo range", "name: Demo range\n    hours: {timezone: UTC, week: {monday: ['09:00-22:00']}, exceptions: {2026-12-24: }}"), "ranges[0].hours.exceptions.2026-12-24: wants a list, [] for a day without an opening (line 6)"},
 		{"a date given twice", edited(t, "name: Demo range", "name: Demo range\n    hours: {timezone: UTC, week: {monday: ['09:00-22:00']}, exceptions: {2026-12-24: [], 2026-12-24: []}}"), "ranges[0].hours.exceptions.2026-12-24: given twice (lines 6 and 6)"},
@@ -92,6 +93,8 @@ func TestFaultsAgainstTheRules(t *testing.T) {
 		lane1ID   = "id: 44444444-4444-4444-8444-000000000001"
 		lane2     = "44444444-4444-4444-8444-000000000002"
 		inRange   = name + "\n    "
+		bayA      = "name: Bay A"
+		public    = "name: Public"
 		playful   = "environment: playground"
 		tlsBoth   = "missing; tls wants certificate and key"
 		hostPort  = "wants host:port, such as 127.0.0.1:8080"
@@ -207,6 +210,12 @@ func TestFaultsAgainstTheRules(t *testing.T) {
 		{"hours of no time", edited(t, name, inRange+"hours: {timezone: UTC, week: {sunday: ['09:00-09:00']}}"), "ranges[0].hours.week.sunday[0]: opens and closes at one time; 00:00-24:00 is the whole day"},
 		{"hours that overlap", edited(t, name, inRange+"hours: {timezone: UTC, week: {monday: ['09:00-12:00', '11:59-22:00']}}"), "ranges[0].hours.week.monday[1]: begins before the end of the one before it"},
 		{"hours behind those past midnight", edited(t, name, inRange+"hours: {timezone: UTC, week: {monday: ['18:00-02:00', '19:00-20:00']}}"), "ranges[0].hours.week.monday[1]: begins before the end of the one before it"},
+		{"hours of a bay that end before they begin", edited(t, bayA, bayA+", hours: {timezone: UTC, week: {monday: ['09:00-12:00', '10:00-11:00']}}"), "ranges[0].bays[0].hours.week.monday[1]: begins before the end of the one before it"},
+		{"hours of a bay without a zone", edited(t, bayA, bayA+", hours: {week: {monday: ['09:00-12:00']}}"), "ranges[0].bays[0].hours.timezone: missing; wants a time zone such as Europe/Berlin"},
+		{"hours of a bay without a day", edited(t, bayA, bayA+", hours: {timezone: UTC, week: {monday: []}}"), "ranges[0].bays[0].hours.week: wants an opening on one day at least: nothing could ever be sold"},
+		{"hours of a bay in another zone", edited(t, bayA, bayA+", hours: {timezone: UTC, week: {monday: ['09:00-12:00']}}", name, inRange+"hours: {timezone: Europe/Berlin, week: {monday: ['09:00-22:00']}}"), "ranges[0].bays[0].hours.timezone: another than ranges[0].hours.timezone: a range has one time zone"},
+		{"hours of a group that no clock shows", edited(t, public, public+", hours: {timezone: UTC, week: {monday: [9-22]}}"), "ranges[0].groups[0].hours.week.monday[0]: wants opening and closing, such as 09:00-22:00, or 18:00-02:00 past midnight"},
+		{"hours of a group in another zone than a bay's", edited(t, public, public+", hours: {timezone: UTC}", bayA, bayA+", hours: {timezone: Asia/Kolkata}"), "ranges[0].groups[0].hours.timezone: another than ranges[0].bays[0].hours.timezone: a range has one time zone"},
 		{"hours of a date that is wrong", edited(t, name, inRange+"hours: {timezone: UTC, week: {monday: ['09:00-22:00']}, exceptions: {2026-12-24: ['10:00']}}"), "ranges[0].hours.exceptions.2026-12-24[0]: wants opening and closing, such as 09:00-22:00, or 18:00-02:00 past midnight"},
 		{"a lane that is clear at once", edited(t, name, inRange+"clear_after: 0s"), "ranges[0].clear_after: must be more than 0 (line 6)"},
 		{"products without url", edited(t, name, inRange+"products: {}"), "ranges[0].products.url: missing"},

@@ -49,12 +49,12 @@ func Playground(lanes int, dataDir, address, integrator string) Config {
 		Products:        &Products{URL: integrator},
 		Staff:           []Staff{{Name: PlaygroundStaff, PinHash: demoPINHash}},
 		Board:           &Board{Key: "playground-wall-board"},
-		Groups:          []Group{{numbered(demoGroup, 1), "Public"}, {numbered(demoGroup, 2), "Members"}},
+		Groups:          []Group{{ID: numbered(demoGroup, 1), Name: "Public"}, {ID: numbered(demoGroup, 2), Name: "Members"}},
 	}
 	for i := range lanes {
 		bay := i/lanesInBay + 1
 		if bay > len(demo.Bays) {
-			demo.Bays = append(demo.Bays, Bay{numbered(demoBay, bay), "Bay " + letters(bay)})
+			demo.Bays = append(demo.Bays, Bay{ID: numbered(demoBay, bay), Name: "Bay " + letters(bay)})
 		}
 		demo.Lanes = append(demo.Lanes, Lane{
 			ID:         numbered(demoLane, i+1),

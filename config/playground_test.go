@@ -28,12 +28,12 @@ func TestThePlaygroundIsTheSameInEveryRun(t *testing.T) {
 	require.NoError(t, err)
 	assert.True(t, fits)
 	assert.Equal(t, []Group{
-		{uuid.MustParse("33333333-3333-4333-8333-000000000001"), "Public"},
-		{uuid.MustParse("33333333-3333-4333-8333-000000000002"), "Members"},
+		{ID: uuid.MustParse("33333333-3333-4333-8333-000000000001"), Name: "Public"},
+		{ID: uuid.MustParse("33333333-3333-4333-8333-000000000002"), Name: "Members"},
 	}, demo.Groups)
 	assert.Equal(t, []Bay{
-		{uuid.MustParse("55555555-5555-4555-8555-000000000001"), "Bay A"},
-		{uuid.MustParse("55555555-5555-4555-8555-000000000002"), "Bay B"},
+		{ID: uuid.MustParse("55555555-5555-4555-8555-000000000001"), Name: "Bay A"},
+		{ID: uuid.MustParse("55555555-5555-4555-8555-000000000002"), Name: "Bay B"},
 	}, demo.Bays)
 	assert.Equal(t, Lane{
 		ID:         uuid.MustParse("44444444-4444-4444-8444-000000000007"),

@@ -148,6 +148,7 @@ func (in *inspection) shootingRange(r *Range, p path) {
 	if r.Hours != nil {
 		in.hours(*r.Hours, p.key("hours"))
 	}
+	in.schedules(r, p)
 	if r.Webhook != nil {
 		in.webhook(r.Webhook, p.key("webhook"))
 		in.require(p.key("webhooks"), len(r.Webhooks) == 0, "not beside webhook: put that one into the list, or take it out")

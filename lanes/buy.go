@@ -92,9 +92,9 @@ func customerWords(err error) string {
 	var closing *AfterClosing
 	switch {
 	case errors.As(err, &closing) && closing.Closes.IsZero():
-		return "The range is closed. Nothing was bought."
+		return "It is closed now. Nothing was bought."
 	case errors.As(err, &closing):
-		return "The range closes at " + closing.Closes.Format("15:04") + ". Nothing was bought."
+		return "Closing time is " + closing.Closes.Format("15:04") + ". Nothing was bought."
 	case errors.Is(err, ErrNoPurchasing):
 		return "Nothing can be bought in this session."
 	case errors.Is(err, ErrDurationOutOfRange):

@@ -5,11 +5,12 @@ import (
 	"time"
 )
 
-// AfterClosing refuses minutes that would be used after the range has closed. It is an ErrAfterClosing, and says
-// how many there may be.
+// AfterClosing refuses minutes that would be used after the range has closed, or the lane or the group by its own hours
+// (see schedule.go). It is an ErrAfterClosing, and says how many there may be.
 //
-// The rule refuses what is sold: a sale, minutes that are added, lane time that is bought. A session is judged as
-// if it ran from now on without a pause. What was paid for is never refused, nor taken away: a session begins,
+// The rule refuses what is sold: a sale, minutes that are added, lane time that is bought, and a move to a lane that
+// closes earlier. A session is judged as if it ran from now on without a pause. What was paid for is never refused
+// otherwise, nor taken away: a session begins,
 // resumes, moves and runs on after the range has closed, minutes that a reservation has named are sold to whoever has
 // its token, a purchase that the integrator has accepted is credited, and staff give time back (MakeUp), settle
 // purchases (Clear) and undo an end (Reopen). Of those that add minutes after closing, as of a sale that staff make
@@ -31,40 +32,50 @@ func (e *AfterClosing) Unwrap() error { return ErrAfterClosing }
 // Bounds returns until when, from when on, and how many minutes could be sold.
 func (e *AfterClosing) Bounds() (closes, opens time.Time, most int) { return e.Closes, e.Opens, e.Most }
 
-// beforeClosing returns the refusal of so many minutes more for a session that has so much left, nil if they fit.
-// most is how many there could be at any hour.
-func (l Lane) beforeClosing(now Instant, left time.Duration, minutes, most int) error {
-	if minutes <= 0 || l.Hours == nil {
-		return nil
-	}
-	state := l.Hours.At(now.Wall)
+// left returns how long it is open from now on; longer than any session where it does not close within a week.
+func (o OpenState) left(now time.Time) time.Duration {
 	switch {
-	case !state.Open:
-		return &AfterClosing{Opens: state.Opens}
-	case state.Closes.IsZero():
-		return nil
+	case !o.Open:
+		return 0
+	case o.Closes.IsZero():
+		return closesWithin
 	}
-	room := state.Closes.Sub(now.Wall) - left
-	if room >= time.Duration(minutes)*time.Minute {
-		return nil
-	}
-	return &AfterClosing{Closes: state.Closes, Most: max(0, min(most, int(room/time.Minute)))}
+	return o.Closes.Sub(now)
 }
 
-// beforeClosing is that of its lane, for minutes beside those that the session has, or is about to buy.
+// refusal says what fits behind so much time that is sold already, and at most.
+func (o OpenState) refusal(now time.Time, left time.Duration, most int) *AfterClosing {
+	fits := int((o.left(now) - left) / time.Minute)
+	return &AfterClosing{Closes: o.Closes, Opens: o.Opens, Most: max(0, min(most, fits))}
+}
+
+// beforeClosing returns the refusal of so many minutes more, with so much left of those before, nil if they fit. most
+// is how many there could be at any hour.
+func (h *Hours) beforeClosing(now Instant, left time.Duration, minutes, most int) error {
+	if minutes <= 0 || h == nil {
+		return nil
+	}
+	state := h.At(now.Wall)
+	if state.Open && left+time.Duration(minutes)*time.Minute <= state.left(now.Wall) {
+		return nil
+	}
+	return state.refusal(now.Wall, left, most)
+}
+
+// beforeClosing is that of its hours, for minutes beside those that the session has, or is about to buy.
 func (s Session) beforeClosing(lane Lane, now Instant, minutes int) error {
 	left, most := s.Remaining(now), MaxMinutes-int(s.Sold/time.Minute)
 	if s.Purchase.pending() {
 		bought := s.Purchase.Minutes()
 		left, most = left+time.Duration(bought)*time.Minute, most-bought
 	}
-	return lane.beforeClosing(now, left, minutes, most)
+	return lane.HoursOf(s.Group).beforeClosing(now, left, minutes, most)
 }
 
 // Room returns how many minutes more could be sold now, to the session on the lane or on a free one, before the range
 // closes; MaxMinutes where it does not close by then.
 func (l Lane) Room(now Instant) int {
-	refusal := l.beforeClosing(now, 0, MaxMinutes, MaxMinutes)
+	refusal := l.Hours.beforeClosing(now, 0, MaxMinutes, MaxMinutes)
 	if l.Session != nil {
 		refusal = l.Session.beforeClosing(l, now, MaxMinutes)
 	}
@@ -75,8 +86,10 @@ func (l Lane) Room(now Instant) int {
 	return MaxMinutes
 }
 
-// endsAfterClosing reports whether the change has added minutes to a session that ends after the range has closed.
+// endsAfterClosing reports whether the change has added minutes to a session that ends after the range has closed, or
+// has moved it to a lane that closes too early for it.
 func (c Change) endsAfterClosing(now Instant) bool {
 	s := c.Lane.Session
-	return c.decision.Minutes > 0 && s != nil && c.Lane.beforeClosing(now, s.Remaining(now)-time.Minute, 1, 0) != nil
+	return c.closesEarlier ||
+		c.decision.Minutes > 0 && s != nil && c.Lane.HoursOf(s.Group).beforeClosing(now, s.Remaining(now)-time.Minute, 1, 0) != nil
 }

@@ -12,13 +12,19 @@ import (
 	"rangegate/lanes"
 )
 
-// For any hours, near to when clocks are set, and any commands: what is sold ends before the range closes if the
-// session goes on at once, what is refused says how many minutes fit, and nothing but a sale is refused for it.
+// For any hours of a lane and a group, near to when clocks are set, and any commands: what is sold ends before either
+// closes if the session goes on at once, what is refused says how many minutes fit, and nothing but a sale is refused
+// for it.
 func TestNoSaleEndsAfterClosing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		hours, wall := anyHours(t)
+		ofLane, ofGroup, wall := anyTwoHours(t)
 		now := lanes.Instant{Wall: wall, Mono: 100 * time.Hour}
-		lane := lanes.Lane{Accessible: true, Usable: true, Purchasing: true, Terms: lanes.Terms{Hours: hours}}
+		lane := lanes.Lane{Accessible: true, Usable: true, Purchasing: true, Terms: lanes.Terms{Hours: ofLane}}
+		group, hours := uuid.UUID{1}, ofLane
+		if rapid.Bool().Draw(t, "the group has hours") {
+			lane.GroupHours = map[uuid.UUID]*lanes.Hours{group: ofGroup}
+			hours = ofGroup.In(ofLane)
+		}
 		planned := func(lane lanes.Lane) time.Time {
 			left := lane.Session.Remaining(now)
 			if p := lane.Session.Purchase; p != nil && p.Phase == lanes.Pending {
@@ -65,12 +71,11 @@ func TestNoSaleEndsAfterClosing(t *testing.T) {
 			}
 		}
 		room := func() {
-			begins := now.Wall
-			if lane.Session != nil {
-				begins = planned(lane)
+			if lane.Session == nil {
+				return // whom it would be sold to is not known
 			}
 			n := lane.Room(now)
-			require.True(t, n == 0 || !begins.Add(time.Duration(n)*time.Minute).After(closes()))
+			require.True(t, n == 0 || !planned(lane).Add(time.Duration(n)*time.Minute).After(closes()))
 		}
 		session := func() uuid.UUID {
 			if lane.Session == nil {
@@ -84,10 +89,10 @@ func TestNoSaleEndsAfterClosing(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"create": func(t *rapid.T) {
 				n := minutes(t, 1, 480)
-				decide(lanes.Create{Session: uuid.New(), Minutes: n, AutoStart: rapid.Bool().Draw(t, "auto-start"), Purchasing: true, ByStaff: rapid.Bool().Draw(t, "by staff")}, n)
+				decide(lanes.Create{Session: uuid.New(), Group: group, Minutes: n, AutoStart: rapid.Bool().Draw(t, "auto-start"), Purchasing: true, ByStaff: rapid.Bool().Draw(t, "by staff")}, n)
 			},
 			"sell anyway": func(t *rapid.T) {
-				decide(lanes.Create{Session: uuid.New(), Minutes: minutes(t, 1, 480), AutoStart: true, ByStaff: true, AfterClosing: true}, 0)
+				decide(lanes.Create{Session: uuid.New(), Group: group, Minutes: minutes(t, 1, 480), AutoStart: true, ByStaff: true, AfterClosing: true}, 0)
 			},
 			"modify": func(t *rapid.T) {
 				n := minutes(t, -60, 480)

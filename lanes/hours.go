@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Hours are the opening hours of a range, by the clocks on its walls. Nobody changes a value of it, and nil is a
-// range that is always open.
+// Hours are the opening hours of a range, or of a part of it (see schedule.go), by the clocks on its walls. Nobody
+// changes a value of it, and nil is a range that is always open.
 //
 // An opening belongs to the day on which it begins, and may end on the next one. Where clocks are set forward,
 // an opening that begins or ends at a time that they skip does so when they are set. Where they are set back,
@@ -15,6 +15,7 @@ type Hours struct {
 	Zone       *time.Location
 	Week       [7][]Opening // by time.Weekday; those of a day in their order, none before the end of another
 	Exceptions []Exception  // in the order of their dates
+	Within     *Hours       // those of the whole that it is a part of: it is open while both are; nil: of nothing
 }
 
 // Opening is a part of a day in which a range is open, in minutes after midnight by the clocks.
@@ -57,7 +58,7 @@ func (h *Hours) Equal(other *Hours) bool {
 		slices.EqualFunc(h.Week[:], other.Week[:], slices.Equal[[]Opening]) &&
 		slices.EqualFunc(h.Exceptions, other.Exceptions, func(a, b Exception) bool {
 			return a.Date == b.Date && slices.Equal(a.Openings, b.Openings)
-		})
+		}) && h.Within.Equal(other.Within)
 }
 
 // How far ahead a closing and an opening are looked for. What is sold ends within hours.
@@ -114,6 +115,37 @@ func (h *Hours) At(now time.Time) OpenState {
 // without a break is of it, for at least closesWithin. An opening behind another one that it meets may be told
 // to begin where they meet. Without one both are zero.
 func (h *Hours) next(now time.Time) (opens, closes time.Time) {
+	opens, closes = h.nextAlone(now)
+	for h.Within != nil && !opens.IsZero() {
+		begins, ends := h.Within.next(later(opens, now))
+		if begins.IsZero() || opens.After(now.AddDate(0, 0, opensWithin+1)) {
+			return time.Time{}, time.Time{}
+		}
+		opens, closes = later(opens, begins), earlier(closes, ends)
+		if opens.Before(closes) {
+			return opens, closes
+		}
+		opens, closes = h.nextAlone(closes)
+	}
+	return opens, closes
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+// nextAlone is next whatever these hours are within.
+func (h *Hours) nextAlone(now time.Time) (opens, closes time.Time) {
 	today := midnight(now.In(h.Zone))
 	for ahead := -1; ahead <= opensWithin; ahead++ {
 		day := today.AddDate(0, 0, ahead)
@@ -142,22 +174,15 @@ func (h *Hours) OpenBetween(from, until time.Time) time.Duration {
 	if h == nil {
 		return max(0, until.Sub(from))
 	}
-	open, counted := time.Duration(0), from
-	last := midnight(until.In(h.Zone))
-	for day := midnight(from.In(h.Zone)).AddDate(0, 0, -1); !day.After(last); day = day.AddDate(0, 0, 1) {
-		for _, opening := range h.openings(day) {
-			begins, ends := h.instant(day, opening.From), h.instant(day, opening.To)
-			if begins.Before(counted) {
-				begins = counted
-			}
-			if ends.After(until) {
-				ends = until
-			}
-			if ends.After(begins) {
-				open += ends.Sub(begins)
-				counted = ends
-			}
+	open := time.Duration(0)
+	for at := from; at.Before(until); {
+		opens, closes := h.next(at)
+		if opens.IsZero() { // not within opensWithin, in which clocks may be set
+			at = at.AddDate(0, 0, opensWithin-1)
+			continue
 		}
+		open += max(0, earlier(closes, until).Sub(later(opens, at)))
+		at = closes
 	}
 	return open
 }

@@ -133,6 +133,7 @@ func TestEqualHours(t *testing.T) {
 		"no exception":      func(h *lanes.Hours) { h.Exceptions = nil },
 		"another date":      func(h *lanes.Hours) { h.Exceptions[0].Date.Day = 25 },
 		"another exception": func(h *lanes.Hours) { h.Exceptions[0].Openings = nil },
+		"another whole":     func(h *lanes.Hours) { h.Within = whole() },
 	} {
 		other := whole()
 		change(other)
@@ -145,9 +146,9 @@ func TestEqualHours(t *testing.T) {
 	require.False(t, whole().Equal(none))
 }
 
-// anyHours draws hours in zones whose clocks are set by an hour, by half an hour, by a day, or never, and a minute that
-// is near to such a change.
-func anyHours(t *rapid.T) (hours *lanes.Hours, now time.Time) {
+// anyTwoHours draws two in one zone, whose clocks are set by an hour, by half an hour, by a day, or never, and a minute
+// that is near to such a change.
+func anyTwoHours(t *rapid.T) (one, other *lanes.Hours, now time.Time) {
 	change := rapid.SampledFrom([]struct{ zone, at string }{
 		{"Europe/Berlin", "2026-03-29T01:00:00Z"},
 		{"Europe/Berlin", "2026-10-25T01:00:00Z"},
@@ -175,21 +176,25 @@ func anyHours(t *rapid.T) (hours *lanes.Hours, now time.Time) {
 		}
 		return list
 	})
-	hours = &lanes.Hours{Zone: zone(t, change.zone)}
-	if rapid.IntRange(0, 5).Draw(t, "round the clock") == 0 {
-		openings = rapid.Just([]lanes.Opening{{From: 0, To: 1440}})
-	}
-	for day := range hours.Week {
-		hours.Week[day] = openings.Draw(t, "of a weekday")
-	}
-	for day := range 6 {
-		if rapid.IntRange(0, 3).Draw(t, "exception") == 0 {
-			hours.Exceptions = append(hours.Exceptions, lanes.Exception{
-				Date: lanes.DateOf(at.AddDate(0, 0, day-3)), Openings: openings.Draw(t, "of a date"),
-			})
+	draw := func() *lanes.Hours {
+		hours := &lanes.Hours{Zone: zone(t, change.zone)}
+		openings := openings
+		if rapid.IntRange(0, 5).Draw(t, "round the clock") == 0 {
+			openings = rapid.Just([]lanes.Opening{{From: 0, To: 1440}})
 		}
+		for day := range hours.Week {
+			hours.Week[day] = openings.Draw(t, "of a weekday")
+		}
+		for day := range 6 {
+			if rapid.IntRange(0, 3).Draw(t, "exception") == 0 {
+				hours.Exceptions = append(hours.Exceptions, lanes.Exception{
+					Date: lanes.DateOf(at.AddDate(0, 0, day-3)), Openings: openings.Draw(t, "of a date"),
+				})
+			}
+		}
+		return hours
 	}
-	return hours, now
+	return draw(), draw(), now
 }
 
 // clocks are the same hours, minute by minute: whether it is open in each, from an instant on.
@@ -212,6 +217,11 @@ func clocksOf(h *lanes.Hours, now time.Time) clocks {
 		}
 		return len(m.open)
 	}
+	whole := func(int) bool { return true }
+	if h.Within != nil {
+		within := clocksOf(h.Within, now)
+		whole = func(i int) bool { return within.open[i] }
+	}
 	for day := -before - 2; day < behind+2; day++ {
 		date := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, time.UTC).AddDate(0, 0, day)
 		openings := h.Week[date.Weekday()]
@@ -223,7 +233,7 @@ func clocksOf(h *lanes.Hours, now time.Time) clocks {
 		for _, opening := range openings {
 			until := first(date.Add(time.Duration(opening.To) * time.Minute))
 			for i := first(date.Add(time.Duration(opening.From) * time.Minute)); i < until; i++ {
-				m.open[i] = true
+				m.open[i] = whole(i)
 			}
 		}
 	}
@@ -236,7 +246,10 @@ func (m clocks) at(t time.Time) bool { return m.open[int(t.Sub(m.from)/time.Minu
 // open who looks at its clocks each minute, and it says truly when that changes.
 func TestHoursAreThoseOfTheClocks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		hours, now := anyHours(t)
+		hours, whole, now := anyTwoHours(t)
+		if rapid.Bool().Draw(t, "within others") {
+			hours = hours.In(whole)
+		}
 		m := clocksOf(hours, now)
 		state := hours.At(now)
 		require.Equal(t, m.at(now), state.Open)

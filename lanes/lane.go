@@ -84,8 +84,9 @@ type Change struct {
 	Note    string         // why a report changed nothing, for the log
 	Missing uint64         // reports of the controller's log before this one that never came
 
-	decided  Instant
-	decision Decision // of the first event
+	decided       Instant
+	decision      Decision // of the first event
+	closesEarlier bool     // the lane that it has moved a session to, by whoever may do that
 }
 
 // Changes reports whether the change leaves anything of lane different, so that there is something to save.

@@ -32,7 +32,7 @@ func TestLanesAreEqualInEveryField(t *testing.T) {
 	}
 }
 
-var wholeTerms = lanes.Terms{ClearAfter: 1, ClearFirst: true, Warnings: []time.Duration{1}, TellsExpired: true, Hours: &lanes.Hours{Zone: time.UTC}, Grace: 1, GraceForAll: true}
+var wholeTerms = lanes.Terms{ClearAfter: 1, ClearFirst: true, Warnings: []time.Duration{1}, TellsExpired: true, Hours: &lanes.Hours{Zone: time.UTC}, GroupHours: map[uuid.UUID]*lanes.Hours{{1}: {Zone: time.UTC}}, Grace: 1, GraceForAll: true}
 
 // A lane follows each change of the rules that it sells by.
 func TestTermsAreEqualInEveryField(t *testing.T) {

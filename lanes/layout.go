@@ -19,8 +19,9 @@ type Layout struct {
 
 // Bay groups lanes.
 type Bay struct {
-	ID   uuid.UUID
-	Name string
+	ID    uuid.UUID
+	Name  string
+	Hours *Hours // its own, within the range's; nil: those of the range. See TermsOf
 }
 
 // Group is an access group.
@@ -52,9 +53,9 @@ type Owner struct {
 	Epoch   uint64 // of its claim
 }
 
-// SellsAs reports whether both have the same rules for what is sold on their lanes.
-func (l Layout) SellsAs(other Layout) bool {
-	return l.Purchasing == other.Purchasing && l.SameTerms(other.Terms)
+// SellsAs reports whether both have the same rules for what is sold on the lane at that place.
+func (l Layout) SellsAs(other Layout, place Place) bool {
+	return l.Purchasing == other.Purchasing && l.TermsOf(place).SameTerms(other.TermsOf(place))
 }
 
 // HasGroup reports whether the range has the access group.

@@ -11,6 +11,8 @@ import (
 type Move struct {
 	Session uuid.UUID
 	To      Lane // the destination as it awaits the session; see AwaitMove
+	// AfterClosing moves it although the destination closes before its end, as staff have decided.
+	AfterClosing bool
 }
 
 // Name implements Command.
@@ -24,6 +26,12 @@ func (cmd Move) decide(now Instant, c *Change) error {
 	to := cmd.To
 	if to.ID == c.Lane.ID {
 		return ErrLaneOccupied
+	}
+	if err := c.Lane.closesFor(s, to, now); err != nil {
+		if !cmd.AfterClosing {
+			return err
+		}
+		c.closesEarlier = true
 	}
 	c.decision.Held = to.Held
 	c.addEvent(SessionModified, &s, to.ID, now)

@@ -34,8 +34,10 @@ type Reservation struct {
 	Made   Instant       `json:"made"`
 	Term   time.Duration `json:"term_ns"`
 	// Minutes may be sold with the token although the range closes meanwhile: they fitted when it was made.
-	// 0: none were named.
-	Minutes int `json:"minutes,omitempty"`
+	// 0: none were named. Of groups with hours of their own they may be sold to Group alone; uuid.Nil: to none of
+	// those.
+	Minutes int       `json:"minutes,omitempty"`
+	Group   uuid.UUID `json:"group_id,omitzero"`
 }
 
 // TokenDigest is what is kept of a reservation's token.
@@ -117,9 +119,10 @@ func (l Lane) checkSale(now Instant, byStaff bool, token string) error {
 	return nil
 }
 
-// isPromised reports whether so many minutes were promised to whoever has that token of the lane's reservation.
-func (l Lane) isPromised(now Instant, token string, minutes int) bool {
-	return l.ReservedFor(now) > 0 && l.Reservation.isOf(token) && minutes <= l.Reservation.Minutes
+// isPromised reports whether the minutes of the sale were promised to whoever has its token of the lane's reservation.
+func (l Lane) isPromised(now Instant, sale Create) bool {
+	return l.ReservedFor(now) > 0 && l.Reservation.isOf(sale.Reservation) && sale.Minutes <= l.Reservation.Minutes &&
+		(l.GroupHours[sale.Group] == nil || sale.Group == l.Reservation.Group)
 }
 
 // Reserve keeps a lane that the POS can buy now from everybody else.
@@ -132,7 +135,7 @@ func (cmd Reserve) decide(now Instant, c *Change) error {
 	if err := c.Lane.checkSale(now, false, ""); err != nil {
 		return err
 	}
-	if err := c.Lane.beforeClosing(now, 0, cmd.Reservation.Minutes, MaxMinutes); err != nil {
+	if err := c.Lane.HoursOf(cmd.Reservation.Group).beforeClosing(now, 0, cmd.Reservation.Minutes, MaxMinutes); err != nil {
 		return err
 	}
 	c.Lane.Reservation = cmd.Reservation
@@ -158,15 +161,31 @@ type Wanted struct {
 	Count    int         // so many, without Lanes
 	Adjacent bool        // side by side in the display order of one bay
 	Bay      uuid.UUID   // in that bay; uuid.Nil: in any
+	Minutes  int         // that are to be sold on each of the first ones; 0: not known, any
+	Group    uuid.UUID   // that they are to be sold to; uuid.Nil: not known
 }
 
 // Choose returns the lanes, in their display order, from all of a range in that order. A lane that staff hold by itself
-// is not chosen, nor one of refused; both may be named. Errors: ErrNoLanesFit; of named ones OnLane with
-// ErrLaneNotFound, and with what refuses the sale of a lane.
+// is not chosen, nor one of refused; both may be named. Nor is one that closes too early, as long as there are others:
+// if not, Reserve says of those when they close. Errors: ErrNoLanesFit; of named ones OnLane with ErrLaneNotFound, and
+// with what refuses the sale of a lane.
 func (w Wanted) Choose(all []LaneStatus, now Instant, holds Holds, refused map[uuid.UUID]bool) ([]uuid.UUID, error) {
 	if len(w.Lanes) > 0 {
 		return w.named(all, now)
 	}
+	early := map[uuid.UUID]bool{}
+	for _, status := range all {
+		if refused[status.ID] || status.Lane.HoursOf(w.Group).beforeClosing(now, 0, max(w.Minutes, MinMinutes), 0) != nil {
+			early[status.ID] = true
+		}
+	}
+	if chosen, err := w.first(all, now, holds, early); err == nil {
+		return chosen, nil
+	}
+	return w.first(all, now, holds, refused)
+}
+
+func (w Wanted) first(all []LaneStatus, now Instant, holds Holds, refused map[uuid.UUID]bool) ([]uuid.UUID, error) {
 	var chosen []uuid.UUID
 	beside := map[uuid.UUID][]uuid.UUID{} // bay → the lanes of it that fit, up to here without a gap
 	for _, status := range all {

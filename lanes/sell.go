@@ -37,8 +37,8 @@ func (cmd Create) decide(now Instant, c *Change) error {
 	if cmd.Minutes < MinMinutes || cmd.Minutes > MaxMinutes {
 		return ErrDurationOutOfRange
 	}
-	sold, promised := time.Duration(cmd.Minutes)*time.Minute, c.Lane.isPromised(now, cmd.Reservation, cmd.Minutes)
-	if err := c.Lane.beforeClosing(now, 0, cmd.Minutes, MaxMinutes); err != nil && !cmd.AfterClosing && !promised {
+	sold, promised := time.Duration(cmd.Minutes)*time.Minute, c.Lane.isPromised(now, cmd)
+	if err := c.Lane.HoursOf(cmd.Group).beforeClosing(now, 0, cmd.Minutes, MaxMinutes); err != nil && !cmd.AfterClosing && !promised {
 		return err
 	}
 	s := Session{

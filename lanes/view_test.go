@@ -86,7 +86,10 @@ func TestARangeKnowsItsGroups(t *testing.T) {
 
 // A reload reaches each lane if it changes a rule for what is sold there, and no lane otherwise.
 func TestWhichLayoutsSellAlike(t *testing.T) {
+	hours := &lanes.Hours{Zone: time.UTC}
+	place := lanes.Place{ID: uuid.UUID{1}, Bay: uuid.UUID{2}}
 	layout := lanes.Layout{Name: "Hall 1", Purchasing: true, Terms: lanes.Terms{ClearAfter: 5 * time.Minute, ClearFirst: true}}
+	layout.Bays = []lanes.Bay{{ID: place.Bay}, {ID: uuid.UUID{3}}}
 	for name, c := range map[string]struct {
 		change func(*lanes.Layout)
 		alike  bool
@@ -96,6 +99,9 @@ func TestWhichLayoutsSellAlike(t *testing.T) {
 		"another currency":                {func(l *lanes.Layout) { l.Currency = "CHF" }, true},
 		"without purchasing":              {func(l *lanes.Layout) { l.Purchasing = false }, false},
 		"clear later":                     {func(l *lanes.Layout) { l.ClearAfter++ }, false},
+		"hours of its bay":                {func(l *lanes.Layout) { l.Bays = []lanes.Bay{{ID: place.Bay, Hours: hours}} }, false},
+		"hours of another bay":            {func(l *lanes.Layout) { l.Bays = []lanes.Bay{{ID: uuid.UUID{3}, Hours: hours}} }, true},
+		"hours of a group":                {func(l *lanes.Layout) { l.GroupHours = map[uuid.UUID]*lanes.Hours{{4}: hours} }, false},
 		"another grace":                   {func(l *lanes.Layout) { l.Grace++ }, false},
 		"sold before it is clear":         {func(l *lanes.Layout) { l.ClearFirst = false }, false},
 		"all of these":                    {func(l *lanes.Layout) { l.Purchasing, l.ClearAfter, l.ClearFirst = false, 0, false }, false},
@@ -103,8 +109,8 @@ func TestWhichLayoutsSellAlike(t *testing.T) {
 	} {
 		other := layout
 		c.change(&other)
-		require.Equal(t, c.alike, layout.SellsAs(other), name)
-		require.Equal(t, c.alike, other.SellsAs(layout), name)
+		require.Equal(t, c.alike, layout.SellsAs(other, place), name)
+		require.Equal(t, c.alike, other.SellsAs(layout, place), name)
 	}
 }
 

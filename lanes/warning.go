@@ -3,6 +3,8 @@ package lanes
 import (
 	"slices"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 // MaxWarnings is how often a session is warned at most before its time is used up.
@@ -20,14 +22,18 @@ type Terms struct {
 	// GraceForAll has every session stay.
 	Grace       time.Duration
 	GraceForAll bool
-	// Hours are those in which the range is open: what is sold has to end in them. nil: it is always open.
+	// Hours are those in which the range is open, and of a lane those of its bay: what is sold has to end in them. nil:
+	// it is always open.
 	Hours *Hours
+	// GroupHours are those of the groups that have hours of their own; see HoursOf.
+	GroupHours map[uuid.UUID]*Hours
 }
 
 // SameTerms reports whether both are the same rules.
 func (t Terms) SameTerms(other Terms) bool {
 	return t.ClearAfter == other.ClearAfter && t.ClearFirst == other.ClearFirst && slices.Equal(t.Warnings, other.Warnings) &&
-		t.TellsExpired == other.TellsExpired && t.Grace == other.Grace && t.GraceForAll == other.GraceForAll && t.Hours.Equal(other.Hours)
+		t.TellsExpired == other.TellsExpired && t.Grace == other.Grace && t.GraceForAll == other.GraceForAll && t.Hours.Equal(other.Hours) &&
+		sameHours(t.GroupHours, other.GroupHours)
 }
 
 // Ending is what a SessionEnding says of its session, true when it was made: a warning that comes late says how

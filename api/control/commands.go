@@ -36,7 +36,7 @@ func (c *screen) sessionEndpoints() []endpoint.Endpoint {
 			return lanes.MakeUp{Session: id, Give: in.YesOrNo("give", "Whether the time is given back")}
 		}),
 		endpoint.Handle("POST", "/sessions/{id}/move", 204, "Move to another lane", readMove, endpoint.WithTarget(c.rangeOf, moveSession)),
-		endpoint.Handle("POST", "/sessions/{id}/reopen", 201, "Go on with a session that has ended, on a free lane", readMove, endpoint.WithTarget(c.rangeOf, reopenSession)),
+		endpoint.Handle("POST", "/sessions/{id}/reopen", 201, "Go on with a session that has ended, on a free lane", readReopening, endpoint.WithTarget(c.rangeOf, reopenSession)),
 	}
 }
 
@@ -124,14 +124,23 @@ func sell(ctx context.Context, r staffRange, s staffSale) (soldView, error) {
 	return soldView{v2.ViewOf(created), s.Command.Customer}, nil
 }
 
-type move struct{ session, lane uuid.UUID }
+type move struct {
+	session, lane uuid.UUID
+	afterClosing  bool // of one to a lane that closes earlier
+}
 
-func readMove(in *endpoint.Input) move {
+func readReopening(in *endpoint.Input) move {
 	return move{session: readSession(in), lane: in.ID("lane_id", "The lane to go on in", v2.ExampleLane)}
 }
 
+func readMove(in *endpoint.Input) move {
+	m := readReopening(in)
+	m.afterClosing = in.Flag("after_closing", false, "Whether it moves although that lane closes before its end; the record says so")
+	return m
+}
+
 func moveSession(ctx context.Context, r staffRange, m move) (endpoint.Empty, error) {
-	_, err := r.StaffMove(ctx, r.staff, m.session, m.lane)
+	_, err := r.StaffMove(ctx, r.staff, m.session, m.lane, m.afterClosing)
 	return endpoint.Empty{}, err
 }
 

@@ -50,7 +50,7 @@ type Range interface {
 	StaffReopen(ctx context.Context, staff string, session, lane uuid.UUID) (*lanes.SessionView, error)
 	StaffScheduleStart(ctx context.Context, staff string, sessions []uuid.UUID, at lanes.Instant) (lanes.StartView, error)
 	StaffDeleteStart(ctx context.Context, staff string, start uuid.UUID) error
-	StaffMove(ctx context.Context, staff string, session, to uuid.UUID) (*lanes.SessionView, error)
+	StaffMove(ctx context.Context, staff string, session, to uuid.UUID, afterClosing bool) (*lanes.SessionView, error)
 	StaffLane(ctx context.Context, staff string, lane uuid.UUID, c lanes.Command) error
 
 	// Record saves that staff signed in or out, or that somebody tried to. It does not block.

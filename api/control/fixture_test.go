@@ -193,8 +193,8 @@ func (f *fakeRange) StaffDeleteStart(_ context.Context, staff string, start uuid
 	return f.record("%s deletes the start %s", staff, start)
 }
 
-func (f *fakeRange) StaffMove(_ context.Context, staff string, session, to uuid.UUID) (*lanes.SessionView, error) {
-	return f.view(), f.record("%s moves %s to %s", staff, session, to)
+func (f *fakeRange) StaffMove(_ context.Context, staff string, session, to uuid.UUID, afterClosing bool) (*lanes.SessionView, error) {
+	return f.view(), f.record("%s moves %s to %s, after closing: %t", staff, session, to, afterClosing)
 }
 
 func (f *fakeRange) StaffReopen(_ context.Context, staff string, session, lane uuid.UUID) (*lanes.SessionView, error) {

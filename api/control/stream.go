@@ -38,7 +38,7 @@ func (c *screen) stream(w http.ResponseWriter, r *http.Request) {
 			current, err := c.Range(s.rangeID)
 			return running.Now().Wall, err == nil && current == running
 		},
-		Hours:   running.Layout().Hours,
+		Hours:   func(now time.Time) *screens.HoursView { return screens.ViewHoursOf(running.Layout(), now) },
 		Revoked: s.live.Done(), Ended: running.Ended(), Closing: c.Closing,
 	}.Follow(w, r)
 }
@@ -79,8 +79,8 @@ func (v *viewer) next() (event string, data any, wake <-chan struct{}) {
 	layout := v.r.Layout()
 	return "picture", screens.AppendLanes(picture{
 		Now: now, Range: viewOfRange(layout), Who: v.staff, Releases: v.releases,
-		Bays:   endpoint.Views(layout.Bays, func(bay lanes.Bay) namedView { return namedView(bay) }),
+		Bays:   endpoint.Views(layout.Bays, func(bay lanes.Bay) namedView { return namedView{bay.ID, bay.Name} }),
 		Groups: endpoint.Views(layout.Groups, func(group lanes.Group) namedView { return namedView(group) }),
-		Holds:  holdViews, Unresolved: v.total, Hours: screens.ViewHours(layout.Hours, v.r.Now().Wall),
+		Holds:  holdViews, Unresolved: v.total, Hours: screens.ViewHoursOf(layout, v.r.Now().Wall),
 	}, encoded), wake
 }

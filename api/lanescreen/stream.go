@@ -15,7 +15,7 @@ import (
 type message struct {
 	Now   string             `json:"now"`
 	Lane  laneView           `json:"lane"`
-	Hours *screens.HoursView `json:"hours,omitempty"` // of a range that has opening hours
+	Hours *screens.HoursView `json:"hours,omitempty"` // of the lane, to the group of its session; nil: it has none
 }
 
 // laneView is the lane as its shooter sees it, at the time of the message.
@@ -101,14 +101,17 @@ func (l *screen) stream(w http.ResponseWriter, r *http.Request) {
 			now, event := running.Now(), nextEvent
 			seen, nextEvent = version, "change"
 			view := viewOf(status, now)
-			layout := running.Layout()
-			view.Currency = layout.Currency
-			return event, message{endpoint.Stamp(now.Wall), view, screens.ViewHours(layout.Hours, now.Wall)}, wake
+			view.Currency = running.Layout().Currency
+			return event, message{endpoint.Stamp(now.Wall), view, screens.ViewHours(status.Lane.SaleHours(), now.Wall)}, wake
 		},
 		Beat: func() (time.Time, bool) {
 			current, err := l.Range(lane.Range)
 			return running.Now().Wall, err == nil && current == running
 		},
-		Hours: running.Layout().Hours, Ended: running.Ended(), Closing: l.Closing,
+		Hours: func(now time.Time) *screens.HoursView {
+			status, _ := running.LaneStatus(lane.ID)
+			return screens.ViewHours(status.Lane.SaleHours(), now)
+		},
+		Ended: running.Ended(), Closing: l.Closing,
 	}.Follow(w, r)
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"rangegate/api/endpoint"
-	"rangegate/lanes"
 )
 
 const (
@@ -34,8 +33,8 @@ type Feed struct {
 	Next func() (event string, data any, wake <-chan struct{})
 	// Beat returns the gateway's time for a heartbeat. If ok is false, the stream ends.
 	Beat func() (now time.Time, ok bool)
-	// Hours are the opening hours of the range; each heartbeat says how they stand. nil: there are none.
-	Hours *lanes.Hours
+	// Hours returns how the opening hours stand, which each heartbeat says. nil: there are none.
+	Hours func(now time.Time) *HoursView
 	// Revoked is closed when the viewer's access ends; the stream ends with the event bye. nil: never.
 	Revoked <-chan struct{}
 	// Ended is closed when what is shown has stopped here; the stream ends. nil: never. The screen connects again.
@@ -74,7 +73,7 @@ func wait[T any](f Feed, out sender, ctx context.Context, beat <-chan time.Time,
 			return true
 		case <-beat:
 			now, ok := f.Beat()
-			if !ok || !out.send("beat", heartbeat{endpoint.Stamp(now), ViewHours(f.Hours, now)}) {
+			if !ok || !out.send("beat", f.heartbeat(now)) {
 				return false
 			}
 		case <-f.Revoked:
@@ -94,6 +93,14 @@ func wait[T any](f Feed, out sender, ctx context.Context, beat <-chan time.Time,
 type heartbeat struct {
 	Now   string     `json:"now"`
 	Hours *HoursView `json:"hours,omitempty"`
+}
+
+func (f Feed) heartbeat(now time.Time) heartbeat {
+	beat := heartbeat{Now: endpoint.Stamp(now)}
+	if f.Hours != nil {
+		beat.Hours = f.Hours(now)
+	}
+	return beat
 }
 
 // sender writes one message at a time.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
+
 	"rangegate/api/endpoint"
 	"rangegate/lanes"
 )
@@ -33,6 +35,36 @@ type WeekView struct {
 type ExceptionView struct {
 	Date     string   `json:"date" format:"date" example:"2026-12-24"`
 	Openings []string `json:"openings" doc:"None: the range is closed" example:"[\"10:00-14:00\"]"`
+}
+
+// ScheduleView are the hours of a bay or a group that has its own: one of the two is given.
+type ScheduleView struct {
+	Bay   *uuid.UUID `json:"bay_id,omitempty" doc:"No sale on a lane of this bay may end outside of these hours, and of the range's" example:"55555555-5555-4555-8555-000000000001"`
+	Group *uuid.UUID `json:"group_id,omitempty" doc:"No sale to this access group may end outside of these hours, and of the lane's" example:"33333333-3333-4333-8333-000000000001"`
+	Hours HoursView  `json:"hours" doc:"Its own; is_open, closes_at and opens_at are those of it and the range together"`
+}
+
+// schedulesOf returns the schedules of a range, bays first, in the order of the layout.
+func schedulesOf(layout lanes.Layout, now time.Time) (all []ScheduleView) {
+	for _, bay := range layout.Bays {
+		if bay.Hours != nil {
+			all = append(all, ScheduleView{Bay: &bay.ID, Hours: *viewOfHours(bay.Hours, now)})
+		}
+	}
+	for _, group := range layout.Groups {
+		if layout.GroupHours[group.ID] != nil {
+			all = append(all, ScheduleView{Group: &group.ID, Hours: *viewOfHours(layout.HoursOf(group.ID), now)})
+		}
+	}
+	return all
+}
+
+// zoneOf returns the time zone of all hours of a range, empty where it has none.
+func zoneOf(layout lanes.Layout) string {
+	for _, hours := range layout.AllHours() {
+		return hours.Zone.String()
+	}
+	return ""
 }
 
 // viewOfHours returns the hours at now, nil of a range that has none.

@@ -19,8 +19,9 @@ type RangeView struct {
 	Version   string         `json:"version" doc:"Of the gateway; to be shown and logged. What it can is in features" example:"1.4.0"`
 	Features  []Feature      `json:"features" doc:"What this range has and others need not have. The list is open: ignore words that you do not know. purchasing: customers can buy at the lanes; products: it offers the products of its integrator; webhook: its events go to a webhook; webhook_retry: deliveries that fail are tried again; clear_before_sale: a lane that is not clear is not sold; warnings: a sale may say when its session is warned; grace: a sale may keep its session on the lane for a while once its time is used up; hours: it has opening hours, and no sale may end after closing; simulation: it has the paths of the simulation" example:"[\"purchasing\",\"webhook\"]"`
 	Presets   []PresetView   `json:"presets" doc:"The sales that staff have as one button each at the control screen, in its order; none: the operator has named none"`
-	TimeZone  string         `json:"time_zone,omitempty" doc:"Of the IANA database, in which hours are; only where the operator has given the opening hours" example:"Europe/Berlin"`
+	TimeZone  string         `json:"time_zone,omitempty" doc:"Of the IANA database, in which hours and schedules are; only where the operator has given any" example:"Europe/Berlin"`
 	Hours     *HoursView     `json:"hours,omitempty" doc:"The opening hours; only where the operator has given them"`
+	Schedules []ScheduleView `json:"schedules,omitempty" doc:"The hours of bays and groups that have their own; only where the operator has given any"`
 	Limits    RangeLimits    `json:"limits"`
 	Retention RangeRetention `json:"retention"`
 }
@@ -106,9 +107,7 @@ func (h Handlers) rangeView(ctx context.Context, _ endpoint.Empty) (RangeView, e
 		Limits:    h.Limits.view(),
 		Retention: configured.Retention.view(),
 	}
-	if hours := layout.Hours; hours != nil {
-		view.TimeZone, view.Hours = hours.Zone.String(), viewOfHours(hours, r.Now().Wall)
-	}
+	view.TimeZone, view.Hours, view.Schedules = zoneOf(layout), viewOfHours(layout.Hours, r.Now().Wall), schedulesOf(layout, r.Now().Wall)
 	if view.Features == nil {
 		view.Features = []Feature{} // null is no list
 	}

@@ -52,6 +52,7 @@ type reservationOrder struct {
 	wanted  lanes.Wanted
 	term    time.Duration
 	minutes int
+	group   uuid.UUID // uuid.Nil: not given
 }
 
 func readReservation(in *endpoint.Input) reservationOrder {
@@ -69,6 +70,8 @@ func readReservation(in *endpoint.Input) reservationOrder {
 		"then the range's opening hours are checked now, and not when that many, or fewer, are sold with the token", 60); given {
 		order.minutes = minutes
 	}
+	order.group = in.OptionalID("group_id", "With `duration`: the access group that they are to be sold to, where groups have hours of their own")
+	order.wanted.Minutes, order.wanted.Group = order.minutes, order.group
 	return order
 }
 
@@ -100,9 +103,12 @@ func (h Handlers) reserve(ctx context.Context, order reservationOrder, key *lane
 	if order.wanted.Bay != uuid.Nil && !slices.ContainsFunc(r.Layout().Bays, func(b lanes.Bay) bool { return b.ID == order.wanted.Bay }) {
 		return lanes.Reserved{}, endpoint.Faults{"bay_id": "must be a bay of this range"}
 	}
+	if order.group != uuid.Nil && !r.Layout().HasGroup(order.group) {
+		return lanes.Reserved{}, lanes.ErrGroupNotFound
+	}
 	credential := request.Credential(ctx)
 	tokenOf := func(id uuid.UUID) string { return derived(credential, id[:]) }
-	reservation := lanes.Reservation{ID: uuid.New(), Holder: derived(credential, []byte("holder")), Term: order.term, Minutes: order.minutes}
+	reservation := lanes.Reservation{ID: uuid.New(), Holder: derived(credential, []byte("holder")), Term: order.term, Minutes: order.minutes, Group: order.group}
 	reservation.Token = lanes.TokenDigest(tokenOf(reservation.ID))
 	if key != nil {
 		own := *key
@@ -161,7 +167,7 @@ func (h Handlers) endReservation(ctx context.Context, id uuid.UUID, key *lanes.K
 func (h Handlers) reservationEndpoints() []endpoint.Endpoint {
 	return endpoint.Group("Reservations", "Keep lanes while the customer pays.",
 		endpoint.Command("POST", "/reservations", 201, "Keep lanes from everybody else for a while", readReservation, h.reserve, viewOfReserved,
-			commandCodes("lane_not_found", "lane_occupied", "lane_reserved", "lane_not_accessible", "lane_not_usable", "lane_not_clear",
+			commandCodes("lane_not_found", "group_not_found", "lane_occupied", "lane_reserved", "lane_not_accessible", "lane_not_usable", "lane_not_clear",
 				"no_lanes_fit", "reservation_limit", afterClosing)...).
 			Describe("Reserve, take the money, and sell with the `token`: meanwhile nobody else gets the lanes, and the sale is not refused for the "+
 				"lane's hardware or a ceasefire, nor, where `duration` was given, for the range's closing. It is refused where staff have closed the "+

@@ -131,7 +131,8 @@ func (h Handlers) Endpoints() []endpoint.Endpoint {
 			h.command("resume", "Start a paused session's clock again", readResume, "not_paused", "in_grace", "ceasefire"),
 			endpoint.Command("POST", "/sessions/{id}/move", 204, "Let a session go on in another lane, with its time left",
 				readMove, h.move, endpoint.NoBody,
-				SessionCodes("lane_not_found", "lane_occupied", "lane_reserved", "lane_not_accessible", "lane_not_usable", "lane_not_clear")...),
+				SessionCodes("lane_not_found", "lane_occupied", "lane_reserved", "lane_not_accessible", "lane_not_usable", "lane_not_clear", afterClosing)...).
+				Describe("A lane whose bay closes before the session would end is refused with `after_closing`, unless the lane that it leaves closes no later."),
 		),
 		endpoint.Group("Sessions", sellTime, h.batchEndpoint()),
 		h.reservationEndpoints(),

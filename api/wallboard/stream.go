@@ -137,7 +137,8 @@ func (b *screen) stream(w http.ResponseWriter, r *http.Request) {
 			current, err := b.Range(rangeID)
 			return running.Now().Wall, err == nil && current == running
 		},
-		Hours: running.Layout().Hours, Ended: running.Ended(), Closing: b.Closing,
+		Hours: func(now time.Time) *screens.HoursView { return screens.ViewHoursOf(running.Layout(), now) },
+		Ended: running.Ended(), Closing: b.Closing,
 	}.Follow(w, r)
 }
 
@@ -172,7 +173,7 @@ func (f *follower) next() (event string, data any, wake <-chan struct{}) {
 	layout := f.r.Layout()
 	return "picture", screens.AppendLanes(picture{
 		Now: now, Version: f.version, Range: layout.Name, Names: f.names,
-		Bays:  endpoint.Views(layout.Bays, func(bay lanes.Bay) bayView { return bayView(bay) }),
-		Holds: views, Hours: screens.ViewHours(layout.Hours, f.r.Now().Wall),
+		Bays:  endpoint.Views(layout.Bays, func(bay lanes.Bay) bayView { return bayView{bay.ID, bay.Name} }),
+		Holds: views, Hours: screens.ViewHoursOf(layout, f.r.Now().Wall),
 	}, encoded), wake
 }

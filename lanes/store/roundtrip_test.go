@@ -203,6 +203,7 @@ func snapshots() *rapid.Generator[lanes.Snapshot] {
 				ID: ids().Draw(t, "reservation"), Token: names().Draw(t, "token"), Holder: names().Draw(t, "holder"),
 				By: names().Draw(t, "by"), Made: instants().Draw(t, "made"),
 				Term: time.Duration(rapid.Int64().Draw(t, "term")), Minutes: rapid.IntRange(0, lanes.MaxMinutes).Draw(t, "minutes"),
+				Group: ids().Draw(t, "for group"),
 			}
 		}
 		if rapid.Bool().Draw(t, "between sessions") {

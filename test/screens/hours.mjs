@@ -18,7 +18,7 @@ await story(async () => {
   tell("A sale that would end after closing is refused, with what fits, and staff may sell it anyway");
   await staff.openLane(1);
   await panel.getByRole("button", { name: "Sell 60 minutes", exact: true }).tap();
-  await panel.locator(".trouble").filter({ hasText: /The range closes at .*: \d+ minutes fit\./ }).waitFor();
+  await panel.locator(".trouble").filter({ hasText: /Closing time is .*: \d+ minutes fit\./ }).waitFor();
   assert.equal(await sessionOn(1), undefined, "nothing was sold");
   await look(page, "a sale after closing");
   await panel.getByRole("button", { name: "Sell anyway" }).tap();
@@ -42,7 +42,7 @@ await story(async () => {
   await wall.locator(".closing").filter({ hasText: "Letzte Runde" }).waitFor();
   await look(wall, "the last call on the wall", ["light"]);
   const lane = await Lane.at(2, german);
-  await lane.page.locator("#hours").filter({ hasText: /^Letzte Runde: der Stand schließt um \d?\d:\d\d/ }).waitFor();
+  await lane.page.locator("#hours").filter({ hasText: /^Letzte Runde: diese Bahn schließt um \d?\d:\d\d/ }).waitFor();
   await look(lane.page, "the last call on a lane");
   requireAccessible();
 });

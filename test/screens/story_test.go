@@ -129,6 +129,19 @@ func TestARangeThatClosesSoon(t *testing.T) {
 	})
 }
 
+// A bay that closes before its range: its lanes say so, and staff move nobody there who stays longer but whom they
+// decide to.
+func TestABayThatClosesBeforeItsRange(t *testing.T) {
+	t.Parallel()
+	play(t, "schedule", func(f *fixture, _ string) {
+		north := &f.config.Ranges[0]
+		ofRange, _ := support.ClosingIn(300)
+		ofBay, _ := support.ClosingIn(29)
+		north.Settings = append(north.Settings, ofRange)
+		north.Bays[1] = support.Entry(bay(2), "Bay B", ofBay)
+	})
+}
+
 // Staff send an event again whose delivery the integrator has refused: the page shows what became of it, and
 // the log who did it.
 func TestStaffSendAnEventAgain(t *testing.T) {

@@ -34,7 +34,8 @@ export class ErrorText {
 // perform runs an action unless it is under way already, and returns whether it succeeded. The button keeps the focus. Of minutes that would
 // be used after the range has closed, the refusal offers to sell them anyway: act is called again then, with more for the body of its
 // request, and afterwards, if it is given, is called once that has succeeded.
-export async function perform(client, pressed, error, act, afterwards = () => {}, more = {}) {
+// The words of that offer are those of a sale, unless others are given.
+export async function perform(client, pressed, error, act, afterwards = () => {}, more = {}, words = "after_closing.anyway") {
   if (pressed.getAttribute("aria-disabled") === "true") {
     return false;
   }
@@ -45,7 +46,7 @@ export async function perform(client, pressed, error, act, afterwards = () => {}
     await act(more);
     return true;
   } catch (refusal) {
-    error.show(client.sentence(refusal), refusal.code === "after_closing" ? anyway(client, pressed, error, act, afterwards) : null);
+    error.show(client.sentence(refusal), refusal.code === "after_closing" ? anyway(client, pressed, error, act, afterwards, words) : null);
     clearWhenReached(error.element, refusal);
     return false;
   } finally {
@@ -54,11 +55,11 @@ export async function perform(client, pressed, error, act, afterwards = () => {}
   }
 }
 
-// anyway creates the button that sells minutes although the range closes before they would be used.
-function anyway(client, pressed, error, act, afterwards) {
-  return button({ words: client.t("after_closing.anyway"), kind: "anyway" }, async () => {
+// anyway creates the button that does it although the range closes before those minutes would be used.
+function anyway(client, pressed, error, act, afterwards, words) {
+  return button({ words: client.t(words), kind: "anyway" }, async () => {
     pressed.isConnected && pressed.focus(); // this button goes
-    if (await perform(client, pressed, error, act, afterwards, { after_closing: true })) {
+    if (await perform(client, pressed, error, act, afterwards, { after_closing: true }, words)) {
       afterwards();
     }
   });

@@ -29,10 +29,11 @@ export class Header {
     onTick((at) => this.#showHours(at));
   }
 
-  // showHours shows that the range closes soon, or is closed, and announces it once.
+  // showHours shows that the range, or a bay or group of it, closes soon, or is closed, and announces it once.
   #showHours(at) {
     const { range, t } = this.#client;
-    const sentence = range.info ? range.hours.sentence(t, at) : "";
+    const parts = range.info ? range.hours.sentencesOfParts(t, at, ({ bay_id: bay, group_id: group }) => (bay ? range.bayOf({ bay_id: bay })?.name : range.groupName(group)) ?? "") : [];
+    const sentence = [range.info ? range.hours.sentence(t, at) : "", ...parts].filter(Boolean).join(" · ");
     if (sentence !== this.#hours.textContent) {
       this.#hours.textContent = sentence;
       byId("tally").title = [sentence, this.#states.textContent].filter(Boolean).join(" · ");

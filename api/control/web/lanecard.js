@@ -24,6 +24,7 @@ export class LaneCard {
   #actions = element("div.quick");
   #error = new ErrorText();
   #drawn = {}; // the state that each part was drawn from
+  #closing = ""; // the badge of the lane's own closing
 
   // onOpen is called with the lane's id and the event of the press when the lane is opened.
   constructor(client, lane, onOpen) {
@@ -57,9 +58,10 @@ export class LaneCard {
     this.#redraw("state", shown, () => this.#state.replaceChildren(icon(SIGNS[shown]), t(`state.${shown}`)));
     setText(this.#customer, session ? session.customer_name : "");
     setText(this.#sold, session ? t("card.sold", { minutes: session.duration }) : "");
-    this.#redraw("badges", JSON.stringify([lane.help, lane.uncleared !== null, lane.reserved?.until, lane.stray_hit, lane.purchase, lane.link, lane.link_since, lane.second_controller, lane.held, lane.locked,
+    this.#closing = closingOf(this.#client, lane, at);
+    this.#redraw("badges", JSON.stringify([this.#closing, lane.help, lane.uncleared !== null, lane.reserved?.until, lane.stray_hit, lane.purchase, lane.link, lane.link_since, lane.second_controller, lane.held, lane.locked,
       lane.not_usable_because, session?.ran_on_ms, session?.paused_by_hold]),
-    () => this.#badges.replaceChildren(...badges(this.#client, lane)));
+    () => this.#badges.replaceChildren(...badges(this.#client, lane, at)));
     this.#redraw("actions", `${state} ${session?.session_id} ${session?.paused_by_hold} ${lane.held} ${lane.help?.coming}`, () => this.#drawActions());
     this.tick(at);
   }
@@ -75,6 +77,10 @@ export class LaneCard {
 
   // tick updates the time left. It returns whether the urgency has changed.
   tick(at) {
+    if (closingOf(this.#client, this.lane, at) !== this.#closing) {
+      this.show(this.lane, at);
+      return true;
+    }
     const session = this.lane.session;
     setFlag(this.element, "data-session", session !== null);
     const leftMs = session ? laneTimeLeft(this.lane, at) : 0;
@@ -146,14 +152,22 @@ function nameParts(name) {
   return [element("span.word", {}, word), element("span.number", {}, number)];
 }
 
-// badges are the further states of a lane, each with an icon and words: not clear, being sold, help, hold, link, purchase, a hit without a session.
-export function badges(client, lane) {
+// closingOf says that the lane closes soon, or is closed, by hours of its bay or of the group of its session.
+const closingOf = ({ range, t }, lane, at) => range.hours.sentenceOfLane(t, lane, at);
+
+// badges are the further states of a lane, each with an icon and words: closing, not clear, being sold, help, hold, link, purchase, a hit without a
+// session.
+export function badges(client, lane, at) {
   const { t } = client;
   const list = [];
   const add = (kind, sign, sentence) => list.push(element(`span.badge.${kind}`, {}, icon(sign), element("span", {}, sentence)));
 
   if (lane.held) {
     notReached(lane) ? add("missing", "alert", t("badge.not_reached")) : add("danger", "lock", t("badge.locked"));
+  }
+  const closing = closingOf(client, lane, at);
+  if (closing) {
+    add("plain", "hourglass", closing);
   }
   if (lane.uncleared) {
     add("warn", "leave", t("badge.uncleared"));

@@ -65,9 +65,10 @@ export class Outcome {
       () => this.#client.request("POST", `/sessions/${id}/reopen`, { lane_id: lane.lane_id }));
   }
 
-  async move(lane, to) {
+  // move lets the session go on in another lane. more is for the body of the request.
+  async move(lane, to, more = {}) {
     const { session_id: id, customer_name: customer } = lane.session;
-    await this.#client.session(lane, "move", { lane_id: to.lane_id });
+    await this.#client.session(lane, "move", { lane_id: to.lane_id, ...more });
     this.#offer(this.#client.t("undo.moved", { lane: to.name, customer }),
       () => this.#client.request("POST", `/sessions/${id}/move`, { lane_id: lane.lane_id }));
   }

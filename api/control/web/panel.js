@@ -172,7 +172,7 @@ export class Panel {
     }
     setText(this.#title, session ? `${lane.name} · ${session.customer_name}` : lane.name);
     setText(this.#bay, `${range.bayOf(lane)?.name ?? ""} · ${t(`state.${stateOf(lane)}`)}`);
-    this.#badges.replaceChildren(...badges(this.#client, lane));
+    this.#badges.replaceChildren(...badges(this.#client, lane, now()));
     this.#drawPurchases(lane);
     this.#form.element.hidden = session !== null;
     this.#session.element.hidden = session === null;

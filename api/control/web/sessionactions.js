@@ -107,7 +107,7 @@ export class SessionActions {
     const lane = this.#lane;
     const to = await pick(lane);
     if (to) {
-      await perform(this.#client, this.#move, this.#error, () => this.#client.outcome.move(lane, to));
+      await perform(this.#client, this.#move, this.#error, (anyway) => this.#client.outcome.move(lane, to, anyway), undefined, {}, "after_closing.move_anyway");
     }
   }
 }

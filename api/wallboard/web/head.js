@@ -69,16 +69,20 @@ export class Head {
       figure.hidden = found.length === 0;
       setText(names, listed(found, NAMED, (n) => t("more", { n })).join(", "));
     }
-    this.#showHours(board.hours, at);
+    this.#showHours(board, at);
     this.#showCeasefire(board, lanes);
   }
 
-  // showHours shows that the range closes soon, or is closed.
-  #showHours(hours, at) {
-    const { state, when } = hours.at(at);
+  // showHours shows that the range closes soon, or is closed; while it is open the first bay of which that is so.
+  #showHours({ hours, bays }, at) {
+    const t = this.#t;
+    const whole = hours.at(at);
+    const part = whole.state === "open" ? firstOf(hours.ofParts(at).filter(({ bay_id: bay, state }) => bay && state !== "open")) : undefined;
+    const { state, when } = part ?? whole;
+    const name = bays.find((bay) => bay.bay_id === part?.bay_id)?.name ?? "";
     this.#closing.hidden = state === "open";
-    setText(this.#hours.word, state === "open" ? "" : this.#t(`hours.${state}`));
-    setText(this.#hours.time, state === "open" || when === null ? "" : hours.time(this.#t, state, when));
+    setText(this.#hours.word, state === "open" ? "" : part ? t(`hours.${state}_part`, { name }) : t(`hours.${state}`));
+    setText(this.#hours.time, state === "open" || when === null ? "" : hours.time(t, state, when));
   }
 
   #showCeasefire(board, lanes) {
@@ -100,3 +104,6 @@ export class Head {
     setFlag(document.body, "data-notice", text !== "");
   }
 }
+
+// firstOf returns the part that closes first, or else one that is closed.
+const firstOf = (parts) => parts.filter(({ state }) => state === "last_call").sort((a, b) => a.when - b.when)[0] ?? parts[0];

@@ -15,6 +15,8 @@ export default {
   "more": "+ {n}",
 
   "hours.last_call": "Letzte Runde",
+  "hours.last_call_part": "Letzte Runde in {name}",
+  "hours.closed_part": "{name} geschlossen",
   "hours.closed": "Geschlossen",
 
   "state.free": "Frei",

@@ -15,6 +15,8 @@ export default {
   "more": "+ {n}",
 
   "hours.last_call": "Last call",
+  "hours.last_call_part": "Last call in {name}",
+  "hours.closed_part": "{name} closed",
   "hours.closed": "Closed",
 
   "state.free": "Free",

@@ -5,8 +5,8 @@ import (
 	"rangegate/lanes"
 )
 
-// openingHours returns the opening hours of a range for its lanes; nil for a range that has none. What is wrong with
-// a configuration has been found before.
+// openingHours returns the hours of a range, a bay or a group for its lanes; nil for one that has none. What is wrong
+// with a configuration has been found before.
 func openingHours(h *config.Hours) *lanes.Hours {
 	if h == nil {
 		return nil

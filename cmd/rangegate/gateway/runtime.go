@@ -294,13 +294,20 @@ func layout(r config.Range) lanes.Layout {
 	l := lanes.Layout{Range: r.ID, Name: r.Name, Purchasing: r.Sells(), Currency: r.Currency}
 	l.Terms = lanes.Terms{
 		ClearAfter: r.ClearAfter, ClearFirst: !r.SellBeforeClear, Warnings: r.Warnings, TellsExpired: r.TellsExpired(), Hours: openingHours(r.Hours),
-		Grace: r.Grace, GraceForAll: r.GraceForAll,
+		Grace: r.Grace, GraceForAll: r.GraceForAll, GroupHours: map[uuid.UUID]*lanes.Hours{},
 	}
 	for _, bay := range r.Bays {
-		l.Bays = append(l.Bays, lanes.Bay(bay))
+		of := lanes.Bay{ID: bay.ID, Name: bay.Name}
+		if bay.Hours != nil {
+			of.Hours = openingHours(bay.Hours).In(l.Hours)
+		}
+		l.Bays = append(l.Bays, of)
 	}
 	for _, group := range r.Groups {
-		l.Groups = append(l.Groups, lanes.Group(group))
+		l.Groups = append(l.Groups, lanes.Group{ID: group.ID, Name: group.Name})
+		if group.Hours != nil {
+			l.GroupHours[group.ID] = openingHours(group.Hours)
+		}
 	}
 	for _, preset := range r.Presets {
 		l.Presets = append(l.Presets, lanes.Preset(preset))

@@ -141,6 +141,18 @@ func TestWhatARangeCanFollowsAReload(t *testing.T) {
 	require.Contains(t, after, `"features":["clear_before_sale","warnings","simulation"],"presets":[{"minutes":45,"group_id":null}],"limits":{"requests_per_second":900,`)
 }
 
+// The lanes of a bay have the hours that a reload gives it, and no others.
+func TestABayGetsHoursByAReload(t *testing.T) {
+	g := newFixture(t, support.Lanes(1, 2)).serve()
+	g.POS().Sell(1, 120)
+	hours, _ := support.ClosingIn(60)
+	g.first().Bays = []string{support.Entry(support.Bay, "Bay A", hours)}
+	status, answer := g.reload("")
+	require.Equal(t, http.StatusOK, status, answer)
+	require.Equal(t, "after_closing", g.POS().Send("POST", "/sessions", support.Order(2, 120)).Code())
+	g.POS().Sell(2, 30)
+}
+
 func TestRangesComeAndGoWhileAnotherRuns(t *testing.T) {
 	g := newFixture(t, support.Lanes(1, 1)).serve()
 	g.sell(1, 1)

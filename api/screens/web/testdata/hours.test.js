@@ -44,6 +44,35 @@ test("a beat without hours leaves them, a picture without them takes them away",
   assert.equal(hours.sentence(t, 5000), "");
 });
 
+test("a lane closes with its bay, and for a session with the group of that", () => {
+  const part = (more) => ({ open: true, closes_at: null, opens_at: null, ...more });
+  const hours = told(view({ closes_at: "2026-05-01T22:00:00.000Z", parts: [
+    part({ bay_id: "b", closes_at: "2026-05-01T20:20:00.000Z" }), part({ group_id: "g", closes_at: "2026-05-01T20:10:00.000Z" }),
+    part({ bay_id: "c", open: false, opens_at: "2026-05-02T07:00:00.000Z" }), part({ group_id: "h", open: false }),
+  ] }));
+  const said = (lane, minutes = 0) => hours.sentenceOfLane(t, lane, at(minutes));
+  assert.equal(said({ bay_id: "a", session: null }), "");
+  assert.equal(said({ bay_id: "b", session: null }), "hours.last_call_until 20:20 in Europe/Berlin");
+  assert.equal(said({ bay_id: "b", session: { group_id: "g" } }), "hours.last_call_until 20:10 in Europe/Berlin");
+  assert.equal(said({ bay_id: "a", session: { group_id: "g" } }), "hours.last_call_until 20:10 in Europe/Berlin");
+  assert.equal(said({ bay_id: "b", session: { group_id: "g" } }, 15), "hours.closed", "the group has to leave");
+  assert.equal(said({ bay_id: "c", session: null }), "hours.closed_until 05-02T07:00 in Europe/Berlin");
+  assert.equal(said({ bay_id: "c", session: { group_id: "h" } }), "hours.closed", "nobody knows when both are open");
+  assert.equal(hours.sentence(t, at(0)), "");
+  assert.deepEqual(hours.sentencesOfParts(t, at(0), (of) => of.bay_id ?? of.group_id), [
+    "hours.part b hours.last_call_until 20:20 in Europe/Berlin", "hours.part g hours.last_call_until 20:10 in Europe/Berlin",
+    "hours.part c hours.closed_until 05-02T07:00 in Europe/Berlin", "hours.part h hours.closed",
+  ]);
+});
+
+test("a part that closes with the range says nothing of its own", () => {
+  const closes_at = "2026-05-01T20:20:00.000Z";
+  const hours = told(view({ closes_at, parts: [{ bay_id: "b", open: true, closes_at, opens_at: null }] }));
+  assert.equal(hours.sentence(t, at(0)), "hours.last_call_until 20:20 in Europe/Berlin");
+  assert.equal(hours.sentenceOfLane(t, { bay_id: "b", session: null }, at(0)), "");
+  assert.deepEqual(hours.sentencesOfParts(t, at(0), () => ""), []);
+});
+
 test("a message that was late is counted from when it was sent", () => {
   const hours = told(view({ closes_at: "2026-05-01T21:00:00.000Z" }));
   hours.shiftSentAt(30 * MINUTE);

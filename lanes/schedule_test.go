@@ -1,0 +1,203 @@
+package lanes_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"rangegate/lanes"
+)
+
+// daily are hours that are the same on each day.
+func daily(from, to string) *lanes.Hours {
+	hours := &lanes.Hours{Zone: time.UTC}
+	for day := range hours.Week {
+		hours.Week[day] = []lanes.Opening{opening(from, to)}
+	}
+	return hours
+}
+
+// at is a time of one Wednesday.
+func at(text string) lanes.Instant {
+	return lanes.Instant{Wall: time.Date(2026, 5, 6, 0, clock(text), 0, 0, time.UTC), Mono: 100*time.Hour + time.Duration(clock(text))*time.Minute}
+}
+
+// A part of a range is open while the whole is, and its own hours are.
+func TestTheHoursOfAPart(t *testing.T) {
+	whole, part := daily("9:00", "22:00"), daily("18:00", "23:00")
+	hours := part.In(whole)
+	require.Equal(t, lanes.OpenState{Opens: at("18:00").Wall}, hours.At(at("10:00").Wall), "the range is open, and the part is not")
+	require.Equal(t, lanes.OpenState{Open: true, Closes: at("22:00").Wall}, hours.At(at("18:00").Wall))
+	require.Equal(t, lanes.OpenState{Opens: at("42:00").Wall}, hours.At(at("22:30").Wall), "the part is open, and the range is not")
+	require.Equal(t, 4*time.Hour, hours.OpenBetween(at("0:00").Wall, at("24:00").Wall))
+	require.Equal(t, 28*time.Hour, hours.OpenBetween(at("0:00").Wall, at("168:00").Wall))
+	require.True(t, hours.Equal(daily("18:00", "23:00").In(daily("9:00", "22:00"))))
+	require.False(t, hours.Equal(part))
+	require.Same(t, hours, hours.In(whole), "it is a part of it already")
+
+	never := daily("6:00", "9:00").In(whole)
+	require.Equal(t, lanes.OpenState{}, never.At(at("8:00").Wall), "they meet, and have nothing in common")
+	require.Zero(t, never.OpenBetween(at("0:00").Wall, at("2400:00").Wall))
+	var none *lanes.Hours
+	require.Same(t, whole, none.In(whole))
+	require.Same(t, part, part.In(nil))
+	require.Nil(t, none.In(nil))
+}
+
+// The lanes of a bay have its hours, within those of the range.
+func TestTheHoursOfABay(t *testing.T) {
+	bay, other := uuid.UUID{1}, uuid.UUID{2}
+	layout := lanes.Layout{Terms: lanes.Terms{Hours: daily("9:00", "22:00"), Grace: time.Minute}}
+	layout.Bays = []lanes.Bay{{ID: other}, {ID: bay, Hours: daily("9:00", "18:00")}}
+	terms := layout.TermsOf(lanes.Place{Bay: bay})
+	require.Equal(t, at("18:00").Wall, terms.Hours.At(at("12:00").Wall).Closes)
+	require.Equal(t, time.Minute, terms.Grace)
+	require.Same(t, layout.Hours, layout.TermsOf(lanes.Place{Bay: other}).Hours)
+	require.Len(t, layout.AllHours(), 2)
+}
+
+// schedules are two lanes of a range that is open until 22:00: one closes at 18:00. Members leave at 20:00.
+func schedules() (late, early lanes.Lane, members uuid.UUID) {
+	members = uuid.UUID{7}
+	late = lanes.Lane{ID: uuid.UUID{1}, Accessible: true, Usable: true, Purchasing: true, Terms: lanes.Terms{
+		Hours: daily("9:00", "22:00"), GroupHours: map[uuid.UUID]*lanes.Hours{members: daily("9:00", "20:00")},
+	}}
+	early = late
+	early.ID, early.Hours = uuid.UUID{2}, daily("9:00", "18:00").In(late.Hours)
+	return late, early, members
+}
+
+func closing(t *testing.T, err error) (closes time.Time, most int) {
+	t.Helper()
+	var refusal *lanes.AfterClosing
+	require.ErrorAs(t, err, &refusal)
+	require.ErrorIs(t, err, lanes.ErrAfterClosing)
+	return refusal.Closes, refusal.Most
+}
+
+// A sale ends before the lane closes, and before the group that it is made to has to leave.
+func TestSalesEndByTheHoursOfLaneAndGroup(t *testing.T) {
+	late, early, members := schedules()
+	for name, c := range map[string]struct {
+		on      lanes.Lane
+		group   uuid.UUID
+		closes  string
+		minutes int // that fit at 17:30
+	}{
+		"nobody's lane":    {late, uuid.UUID{8}, "22:00", 270},
+		"a lane of a bay":  {early, uuid.UUID{8}, "18:00", 30},
+		"a group":          {late, members, "20:00", 150},
+		"both: the sooner": {early, members, "18:00", 30},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sale := lanes.Create{Session: uuid.UUID{9}, Group: c.group, Minutes: c.minutes + 1, AutoStart: true, Purchasing: true}
+			_, err := c.on.Decide(at("17:30"), sale)
+			closes, most := closing(t, err)
+			require.Equal(t, at(c.closes).Wall, closes)
+			require.Equal(t, c.minutes, most)
+
+			sale.Minutes = c.minutes - 5
+			change, err := c.on.Decide(at("17:30"), sale)
+			require.NoError(t, err)
+			sold := change.Lane
+			require.Equal(t, 5, sold.Room(at("17:30")))
+			require.Equal(t, at(c.closes).Wall, sold.SaleHours().At(at("17:30").Wall).Closes)
+			_, err = sold.Decide(at("17:30"), lanes.Modify{Session: sale.Session, Minutes: 6})
+			closes, most = closing(t, err)
+			require.Equal(t, at(c.closes).Wall, closes)
+			require.Equal(t, 5, most)
+			_, err = sold.Decide(at("17:30"), lanes.Modify{Session: sale.Session, Minutes: 6, AfterClosing: true})
+			require.NoError(t, err, "staff may")
+
+			sale.Minutes, sale.AfterClosing = c.minutes+1, true
+			change, err = c.on.Decide(at("17:30"), sale)
+			require.NoError(t, err)
+			require.True(t, lanes.Did("sam", at("17:30"), c.on, sale, change).AfterClosing)
+		})
+	}
+	require.Equal(t, early.Hours, early.SaleHours(), "of a free lane its own: to whom it will be sold is not known")
+}
+
+// A session does not move to a lane that closes before its end, unless the lane that it leaves closes no later. Staff
+// may move it all the same, on record.
+func TestAMoveToALaneThatClosesEarlier(t *testing.T) {
+	late, early, members := schedules()
+	sell := func(on lanes.Lane, minutes int, group uuid.UUID) lanes.Lane {
+		change, err := on.Decide(at("17:00"), lanes.Create{Session: uuid.UUID{9}, Group: group, Minutes: minutes, AutoStart: true, AfterClosing: true})
+		require.NoError(t, err)
+		return change.Lane
+	}
+	to := func(lane lanes.Lane) lanes.Move { return lanes.Move{Session: uuid.UUID{9}, To: lane} }
+
+	_, err := sell(late, 90, members).Decide(at("17:10"), to(early))
+	closes, most := closing(t, err)
+	require.Equal(t, at("18:00").Wall, closes)
+	require.Equal(t, 50, most)
+	_, err = sell(late, 90, members).Decide(at("17:30"), to(early))
+	require.Error(t, err)
+	_, err = sell(late, 60, members).Decide(at("17:10"), to(early))
+	require.NoError(t, err, "it ends before")
+	_, err = sell(early, 90, members).Decide(at("17:10"), to(late))
+	require.NoError(t, err)
+	_, err = sell(early, 90, members).Decide(at("17:10"), to(lanes.Lane{ID: uuid.UUID{3}, Terms: early.Terms}))
+	require.NoError(t, err, "it would be closed there as here")
+	_, err = sell(late, 300, members).Decide(at("20:30"), to(lanes.Lane{ID: uuid.UUID{3}, Terms: late.Terms}))
+	require.NoError(t, err, "its group has no time any more, here nor there")
+	_, err = sell(late, 240, uuid.UUID{8}).Decide(at("18:30"), to(early))
+	closes, most = closing(t, err)
+	require.Zero(t, closes, "it is closed")
+	require.Zero(t, most)
+
+	anyway := to(early)
+	anyway.AfterClosing = true
+	lane := sell(late, 90, members)
+	change, err := lane.Decide(at("17:10"), anyway)
+	require.NoError(t, err)
+	require.True(t, lanes.Did("sam", at("17:10"), lane, anyway, change).AfterClosing)
+	lane = sell(late, 30, members)
+	change, err = lane.Decide(at("17:10"), anyway)
+	require.NoError(t, err)
+	require.False(t, lanes.Did("sam", at("17:10"), lane, anyway, change).AfterClosing, "it fits")
+}
+
+// The first lanes that fit are open for as long as they are wanted. Where none is, the refusal says when they close.
+func TestReservationsKeepToTheHoursOfTheLane(t *testing.T) {
+	late, early, members := schedules()
+	all := []lanes.LaneStatus{{Place: lanes.Place{ID: early.ID}, Lane: early}, {Place: lanes.Place{ID: late.ID}, Lane: late}}
+	choose := func(when string, w lanes.Wanted) []uuid.UUID {
+		chosen, err := w.Choose(all, at(when), lanes.Holds{}, nil)
+		require.NoError(t, err)
+		return chosen
+	}
+	require.Equal(t, []uuid.UUID{early.ID}, choose("17:00", lanes.Wanted{Count: 1, Minutes: 60}))
+	require.Equal(t, []uuid.UUID{late.ID}, choose("17:00", lanes.Wanted{Count: 1, Minutes: 61}))
+	require.Equal(t, []uuid.UUID{early.ID}, choose("17:00", lanes.Wanted{Count: 1}), "for how long is not known")
+	require.Equal(t, []uuid.UUID{late.ID}, choose("18:00", lanes.Wanted{Count: 1}), "it is closed")
+	require.Equal(t, []uuid.UUID{early.ID, late.ID}, choose("17:30", lanes.Wanted{Count: 2, Minutes: 60}), "Reserve says that one does not fit")
+
+	reserve := func(lane lanes.Lane, r lanes.Reservation) (lanes.Lane, error) {
+		r.Made, r.Term, r.Token = at("19:30"), 10*time.Minute, lanes.TokenDigest("token")
+		change, err := lane.Decide(at("19:30"), lanes.Reserve{Reservation: &r})
+		return change.Lane, err
+	}
+	_, err := reserve(early, lanes.Reservation{Minutes: 30})
+	require.ErrorIs(t, err, lanes.ErrAfterClosing)
+	_, err = reserve(late, lanes.Reservation{Minutes: 31, Group: members})
+	_, most := closing(t, err)
+	require.Equal(t, 30, most)
+
+	sell := func(lane lanes.Lane, group uuid.UUID) error {
+		_, err := lane.Decide(at("19:35"), lanes.Create{Session: uuid.UUID{9}, Group: group, Minutes: 30, Reservation: "token"})
+		return err
+	}
+	promised, err := reserve(late, lanes.Reservation{Minutes: 30, Group: members})
+	require.NoError(t, err)
+	require.NoError(t, sell(promised, members), "it was promised")
+	unnamed, err := reserve(late, lanes.Reservation{Minutes: 30})
+	require.NoError(t, err)
+	require.True(t, errors.Is(sell(unnamed, members), lanes.ErrAfterClosing), "not to this group")
+	require.NoError(t, sell(unnamed, uuid.UUID{8}))
+}
