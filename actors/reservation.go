@@ -148,10 +148,16 @@ func (s *Reservations) EndReservation(ctx context.Context, id uuid.UUID, key *la
 				ops = append(ops, lanes.Operation{Lane: status.ID, Command: lanes.EndReservation{Reservation: id}})
 			}
 		}
-		saving, err := false, error(nil)
-		if len(ops) > 0 {
-			saving, err = s.r.together(ctx, posRequester(ctx), ops, claim, func([]lanes.Decided) {})
+		if len(ops) == 0 {
+			claim.Settle(nil)
+			// Another process may have claimed the range, and reserved the lanes.
+			err := s.r.confirmed(ctx, key, lanes.ErrReservationNotFound)
+			if errors.Is(err, lanes.ErrReservationNotFound) {
+				return nil
+			}
+			return err
 		}
+		saving, err := s.r.together(ctx, posRequester(ctx), ops, claim, func([]lanes.Decided) {})
 		if !saving {
 			claim.Settle(nil)
 		}

@@ -459,3 +459,12 @@ func TestAReservationOutlivesATakeOver(t *testing.T) {
 	_, err = first.Reserve(t.Context(), lanes.Wanted{Count: 1}, newReservation("b"), nil)
 	require.ErrorIs(t, err, lanes.ErrNotOwner)
 }
+
+// A process that has lost its range, as one that was suspended, does not know what the new owner has reserved.
+func TestThereIsNothingToEndOnlyForTheOwnerOfTheRange(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		require.NoError(t, f.EndReservation(f.requestContext(), uuid.New(), nil))
+		f.claimElsewhere()
+		require.ErrorIs(t, f.EndReservation(f.requestContext(), uuid.New(), nil), lanes.ErrNotOwner)
+	})
+}

@@ -106,8 +106,12 @@ var transient = map[string]bool{"store_unavailable": true, "starting": true, "ov
 func (asked Call) Request(laneID func(number int) string, group string) (path, body string) {
 	switch asked.Kind {
 	case "create":
-		return "/sessions", fmt.Sprintf(`{"customer_name":"Jo Smith","lane_id":%q,"group_id":%q,"duration":%d,"enable_purchasing":true,"grace":%t,"auto_start":%t}`,
+		body = fmt.Sprintf(`"customer_name":"Jo Smith","lane_id":%q,"group_id":%q,"duration":%d,"enable_purchasing":true,"grace":%t,"auto_start":%t`,
 			laneID(asked.Lane), group, asked.Minutes, asked.Grace, !asked.Waiting)
+		if asked.Reservation != "" {
+			body += fmt.Sprintf(`,"reservation":%q`, asked.Reservation)
+		}
+		return "/sessions", "{" + body + "}"
 	case "modify":
 		return fmt.Sprintf("/sessions/%s/modify?time=%d", asked.Session, asked.Minutes), ""
 	case "move":

@@ -19,6 +19,8 @@ type Call struct {
 	Lane    int    // of create and move: where the session is then
 	Grace   bool   // of create: it is sold with a grace
 	Waiting bool   // of create: it begins when it is asked to
+	// Reservation is of create: the token of the one that keeps the lane. Who keeps a lane is not judged here.
+	Reservation string
 }
 
 // Reply is what was answered.
@@ -106,6 +108,7 @@ func (p possible) step(c Call, r Reply) []any {
 		// These say that the gateway could not do it at the moment: they fit every state.
 		passing := map[string]bool{
 			"store_unavailable": true, "starting": true, "overloaded": true, "not_owner": true, "lane_not_usable": true, "not_reached": true,
+			"lane_reserved": true, "reservation_over": true,
 		}
 		// A lane whose state is about to change is no destination, whatever comes of the change.
 		if passing[r.Code] || r.Code == why || c.Kind == "move" && r.Code == "lane_occupied" {

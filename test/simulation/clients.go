@@ -81,7 +81,11 @@ func (c *client) command(ctx context.Context, r *rangeOf, history int, asked lin
 		ctx, cancel = context.WithTimeout(ctx, 3*time.Second) // then it gives up, or has been answered
 		defer cancel()
 	}
+	began := time.Now()
 	got := c.linear(r).Command(ctx, h, asked, send)
+	if got.Code == "lane_reserved" {
+		c.judge.keptFor(r.id, r.lanes[asked.Lane], began)
+	}
 	if asked.Kind == "create" && got.Outcome == linear.Done {
 		r.setSold(history, asked.Lane, got.State.Session)
 	}

@@ -22,7 +22,7 @@ import (
 //   - a controller obeys no gateway of a lower epoch than it has seen;
 //   - what a session has used and what is left of it make up what was sold, in every record of its end;
 //   - a session ends once, and is on one lane at a time;
-//   - graces and starts keep their promises (graces.go, starts.go).
+//   - graces, starts and reservations keep their promises (graces.go, starts.go, reservations.go).
 type judge struct {
 	world *world
 
@@ -38,6 +38,10 @@ type judge struct {
 	starts    map[uuid.UUID]*given         // by id
 	notBefore map[uuid.UUID]time.Time      // by session: when a start was asked for it
 	entered   map[uuid.UUID]bool           // by session: one that was asked to begin by itself
+
+	newest         map[uuid.UUID]lanes.Snapshot // by lane: as it was saved last
+	reserved       []*reserved
+	reservedAtOnce map[uuid.UUID][]uuid.UUID // by reservation: the lanes of the first write that has it
 
 	figures map[string]int // how often what is judged has come
 }
@@ -67,6 +71,7 @@ func newJudge(w *world) *judge {
 		world: w, lanes: map[uuid.UUID]*laneRecord{}, holds: map[uuid.UUID]lanes.Holds{}, ended: map[uuid.UUID]lanes.Ended{},
 		applied: map[uuid.UUID]store.Batch{}, graces: map[uuid.UUID]lanes.Snapshot{}, figures: map[string]int{},
 		sessions: map[uuid.UUID]lanes.Snapshot{}, starts: map[uuid.UUID]*given{}, notBefore: map[uuid.UUID]time.Time{}, entered: map[uuid.UUID]bool{},
+		newest: map[uuid.UUID]lanes.Snapshot{}, reservedAtOnce: map[uuid.UUID][]uuid.UUID{},
 	}
 }
 
@@ -132,6 +137,7 @@ func (j *judge) isNew(b store.Batch) bool {
 // judgeSaved compares what is saved with what was saved before. mu is held.
 func (j *judge) judgeSaved(from *machine, b store.Batch) {
 	j.judgeStarts(from, b.Lanes)
+	j.judgeReservations(b)
 	for _, lane := range b.Lanes {
 		if lane.Session != nil {
 			j.judgeGrace(j.lane(lane.ID), lane)

@@ -36,8 +36,9 @@ func simulate(t *testing.T, p plan) (trail []string) {
 }
 
 const (
-	clientsCount = 4
-	settleWithin = 90 * time.Second // after the last fault: until everything is ready, linked and delivered
+	clientsCount   = 4
+	checkoutsCount = 2                // of each range
+	settleWithin   = 90 * time.Second // after the last fault: until everything is ready, linked and delivered
 )
 
 func (w *world) run() {
@@ -57,6 +58,9 @@ func (w *world) run() {
 	for _, r := range w.ranges {
 		load.Go(func() { w.staff(ctx, r) })
 		load.Go(func() { w.relays(ctx, r) })
+		for n := range checkoutsCount {
+			load.Go(func() { (&client{world: w, number: 500 + 10*r.number + n}).checkouts(ctx, r) })
+		}
 	}
 	load.Go(func() { w.customers(ctx) })
 	load.Go(func() { w.harm(ctx) })

@@ -296,6 +296,9 @@ func (w *world) readFault() storeFault {
 	return f
 }
 
+// storeDelay bounds how long after its sending a call arrives at the store.
+const storeDelay = 40 * time.Second
+
 func (w *world) writeFault() storeFault {
 	f := storeFault{before: w.lag(), after: w.lag(), end: answered}
 	w.mu.Lock()
@@ -315,7 +318,7 @@ func (w *world) writeFault() storeFault {
 	case dice < 8:
 		f.end = callLost
 	case dice < 9:
-		f.before = w.upTo(40 * time.Second) // it arrives when nobody waits for it any more, perhaps after a claim
+		f.before = w.upTo(storeDelay) // it arrives when nobody waits for it any more, perhaps after a claim
 	}
 	return f
 }
