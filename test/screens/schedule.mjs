@@ -30,8 +30,13 @@ await story(async () => {
   assert.equal((await sessionOn(HERE))?.session_id, session, "it has not moved");
   await panel.getByRole("button", { name: "Move anyway" }).tap();
   await eventually("it has moved", async () => (await sessionOn(THERE))?.session_id === session);
+  await staff.openLane(THERE);
+  await staff.move(HERE);
+  await eventually("it is back", async () => (await sessionOn(HERE))?.session_id === session);
+  await page.locator("#outcome").getByRole("button", { name: /^Undo/ }).tap();
+  await eventually("that is undone, although the lane closes", async () => (await sessionOn(THERE))?.session_id === session);
   await page.goto(`${scene.api}/control/${scene.range}#acts`);
-  await page.getByText(/^to Lane \d+, after closing$/).waitFor();
+  await page.getByText(/^to Lane \d+, after closing$/).first().waitFor();
 
   tell("The lane screens of the bay make the last call, the others do not, and the wall board names the bay");
   const german = { locale: "de-DE" };

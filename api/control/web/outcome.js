@@ -48,7 +48,7 @@ export class Outcome {
       return;
     }
     this.#offer(t("undo.modified", { lane: lane.name, minutes: `${sum > 0 ? "+" : "−"}${Math.abs(sum)}` }),
-      () => this.#client.request("POST", `/sessions/${id}/modify`, { minutes: -sum }));
+      () => this.#client.request("POST", `/sessions/${id}/modify`, { minutes: -sum, after_closing: true }));
     this.#modified = { id, minutes: sum };
   }
 
@@ -70,7 +70,7 @@ export class Outcome {
     const { session_id: id, customer_name: customer } = lane.session;
     await this.#client.session(lane, "move", { lane_id: to.lane_id, ...more });
     this.#offer(this.#client.t("undo.moved", { lane: to.name, customer }),
-      () => this.#client.request("POST", `/sessions/${id}/move`, { lane_id: lane.lane_id }));
+      () => this.#client.request("POST", `/sessions/${id}/move`, { lane_id: lane.lane_id, after_closing: true })); // that lane may close earlier
   }
 
   hide() {
