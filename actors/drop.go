@@ -16,10 +16,12 @@ import (
 // A range is dropped when another process owns it: nothing of it is saved here any more, and only its fire
 // lines could still be closed. What becomes of what is under way:
 //
-//	requests     saved, or sent to the store: timeout. Others: not_owner; one that closes a fire line, that it may have closed it here
-//	keys         who waits for the first request with the same key: timeout. The new owner has the table, as far as it was saved
-//	holds        not_owner, unless they are durable; what they cover is closed before its link is. A controller that is locked
-//	             stays so under the new owner, shown to staff
+//	requests     saved, or sent to the store: timeout. Others: not_owner; one that closes a fire line, that it may
+//	             have closed it here
+//	keys         who waits for the first request with the same key: timeout. The new owner has the table, as far as it
+//	             was saved
+//	holds        not_owner, unless they are durable. The lanes under them lock before their links are closed. A
+//	             controller that is locked stays so under the new owner, shown to staff
 //	links        closed: controllers go on as on_loss says, and accept the higher epoch of the new owner
 //	events       an attempt under way is cut off and stays interrupted; what has no attempt is the new owner's to deliver
 //	purchases    likewise: one that was sent waits for staff, the new owner goes on with one that was not
@@ -53,8 +55,8 @@ func (g *Gateway) drop(r *Range) {
 	}
 	began := r.clock.Now()
 	unsaved := r.drop()
-	r.log.Error().Uint64("epoch", r.committer.Epoch).Int("writes_sent", unsaved.Sent).Int("writes_waiting", unsaved.Waiting).
-		Int("closings_not_saved", unsaved.Closings).
+	r.log.Error().Uint64("epoch", r.committer.Epoch).
+		Int("writes_sent", unsaved.Sent).Int("writes_waiting", unsaved.Waiting).Int("closings_not_saved", unsaved.Closings).
 		Msg("another process owns the range: it is dropped here, its links are closed, its clients are told")
 	go func() {
 		defer close(ended)
@@ -124,13 +126,13 @@ func (r *Range) awaitEnd(ctx context.Context) error {
 		await(ctx, &r.dials.finished), await(ctx, &r.background), r.delivery.AwaitAttempts(ctx), r.committer.Drain(ctx))
 }
 
-// barrier comes behind what the range and its lanes were sent: whoever takes it has taken that.
+// barrier is sent to the range and its lanes behind all other messages: who takes it has taken those.
 type barrier struct {
 	ahead  atomic.Int64  // how many have not come to it
 	passed chan struct{} // closed once there is none
 }
 
-// atBarrier tells one actor.
+// atBarrier is the message of a barrier to one actor.
 type atBarrier struct {
 	supervised.Taken
 	*barrier

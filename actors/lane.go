@@ -25,7 +25,8 @@ const reportRetry = time.Second // before a report that could not be saved is tr
 //
 //	decide   the rules of package lanes say what the request changes
 //	close    a change that closes the fire line is sent to the hardware before it is saved
-//	save     the change, its events, its history and its reply go to the store in one write, whose outcome comes as a message
+//	save     the change, its events, its history and its reply go to the store in one write, whose outcome comes as
+//	         a message
 //	swap     the saved lane is the lane in force: shown on the board, its timer armed
 //	open     a change that opens the fire line is sent to the hardware only now
 //	answer   the client gets the reply

@@ -165,7 +165,9 @@ func (r *Range) Move(ctx context.Context, session, to uuid.UUID, key *lanes.Key)
 
 // StaffMove is Move by staff, also to a lane that is closed for sale; with afterClosing to one that closes too early
 // for the session, as staff have decided.
-func (r *Range) StaffMove(ctx context.Context, staff string, session, to uuid.UUID, afterClosing bool) (*lanes.SessionView, error) {
+func (r *Range) StaffMove(
+	ctx context.Context, staff string, session, to uuid.UUID, afterClosing bool,
+) (*lanes.SessionView, error) {
 	return r.move(ctx, requester{lanes.ByStaff, staff}, lanes.Move{Session: session, AfterClosing: afterClosing}, to, nil)
 }
 
@@ -196,8 +198,9 @@ func (r *Range) StaffReopen(ctx context.Context, staff string, session, lane uui
 
 // reopenings sees to it that a session is reopened once.
 type reopenings struct {
-	mu      sync.Mutex              // held while one is
-	unknown map[uuid.UUID]uuid.UUID // session → the lane that it may be on, or may come to be: it is reopened on no other
+	mu sync.Mutex // held while one is
+	// unknown is session → the lane that it may be on, or may come to be: it is reopened on no other.
+	unknown map[uuid.UUID]uuid.UUID
 }
 
 // StaffLane gives a command of staff to a lane, whatever session is on it. Errors: ErrLaneNotFound, those of
@@ -409,7 +412,8 @@ func (r *Range) askAboutPurchase(
 // addMinutes is simulation.Deps.AddMinutes.
 func (r *Range) addMinutes(ctx context.Context, event lanes.Logged, minutes int) error {
 	session := event.Event.Session
-	_, err := r.follow(ctx, requester{by: lanes.ByPOS}, session, nil, func(lane uuid.UUID, q *request) (*lanes.SessionView, error) {
+	from := requester{by: lanes.ByPOS}
+	_, err := r.follow(ctx, from, session, nil, func(lane uuid.UUID, q *request) (*lanes.SessionView, error) {
 		q.command, q.events = lanes.Modify{Session: session, Minutes: minutes}, []lanes.Logged{event}
 		return r.ask(ctx, lane, q)
 	})

@@ -133,7 +133,8 @@ func (a *rangeActor) spawn(ctx actor.Context, lane uuid.UUID) {
 
 // spawnEvents starts the events actor of a webhook.
 func (a *rangeActor) spawnEvents(ctx actor.Context, events delivery.Producer) {
-	ctx.SpawnPrefix(a.r.tree.Props(eventsKind, func() supervised.Actor { return &eventsActor{a.r, nil, events()} }), eventsKind)
+	props := a.r.tree.Props(eventsKind, func() supervised.Actor { return &eventsActor{a.r, nil, events()} })
+	ctx.SpawnPrefix(props, eventsKind)
 }
 
 // eventsActor runs the actor of a webhook.

@@ -44,7 +44,9 @@ func (g *Gateway) recover(ctx context.Context, s Settings, epoch uint64) (*Range
 	r.View = &r.board.View
 	r.inForce.Store(inForce)
 	r.life, r.endLife = context.WithCancelCause(context.Background())
-	r.tree = supervised.New(supervised.Deps{System: g.system, Life: r.life, Clock: r.clock, Log: r.log, Metrics: r.metrics})
+	r.tree = supervised.New(supervised.Deps{
+		System: g.system, Life: r.life, Clock: r.clock, Log: r.log, Metrics: r.metrics,
+	})
 	r.addresses.send = r.tree.Send
 	r.laneProps = r.tree.Props(laneKind, func() supervised.Actor { return &laneActor{r: r} })
 	r.connectionProps = r.tree.Props(connectionKind, func() supervised.Actor { return &connection{r: r} })
@@ -68,12 +70,14 @@ func (g *Gateway) recover(ctx context.Context, s Settings, epoch uint64) (*Range
 		Send: r.tree.Send, Stop: r.tree.Stop,
 	}, s.Receivers, loaded.Pending)
 	r.once = &idempotency.Once{
-		Keys: r.keys, Life: r.life, Now: r.clock.Now, ForgetEvery: checkpointEvery, Refused: r.metrics.KeysRefused, Read: r.Answer,
+		Keys: r.keys, Life: r.life, Now: r.clock.Now, ForgetEvery: checkpointEvery, Refused: r.metrics.KeysRefused,
+		Read: r.Answer,
 	}
 	r.EventLog = r.delivery.EventLog(r.once.Do, r.EventsKeptBehind)
 	r.purchases = purchases.New(purchases.Deps{
 		Life: r.life, Clock: r.clock, Log: r.log, Ended: r.metrics.Purchases, Delivery: r.delivery, Go: r.background.Go,
-		Catalogue: func() purchases.Catalogue { return r.settings().Catalogue }, Find: r.FindPurchase, Ask: r.askAboutPurchase,
+		Catalogue: func() purchases.Catalogue { return r.settings().Catalogue },
+		Find:      r.FindPurchase, Ask: r.askAboutPurchase,
 	})
 	r.Simulator = simulation.New(simulation.Deps{
 		Life: r.life, Clock: r.clock, Log: r.log, Delivery: r.delivery, Go: r.background.Go,

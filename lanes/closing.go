@@ -10,11 +10,10 @@ import (
 //
 // The rule refuses what is sold: a sale, minutes that are added, lane time that is bought, and a move to a lane that
 // closes earlier. A session is judged as if it ran from now on without a pause. What was paid for is never refused
-// otherwise, nor taken away: a session begins,
-// resumes, moves and runs on after the range has closed, minutes that a reservation has named are sold to whoever has
-// its token, a purchase that the integrator has accepted is credited, and staff give time back (MakeUp), settle
-// purchases (Clear) and undo an end (Reopen). Of those that add minutes after closing, as of a sale that staff make
-// nevertheless, the Act says so.
+// otherwise, nor taken away: a session begins, resumes, moves and runs on after the range has closed, minutes that a
+// reservation has named are sold to whoever has its token, a purchase that the integrator has accepted is credited, and
+// staff give time back (MakeUp), settle purchases (Clear) and undo an end (Reopen). Of those that add minutes after
+// closing, as of a sale that staff make nevertheless, the Act says so.
 type AfterClosing struct {
 	Closes time.Time // when the range closes, by its clocks; zero: it is closed
 	Opens  time.Time // of one that is closed, next; zero: that is not known

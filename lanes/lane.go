@@ -86,7 +86,7 @@ type Change struct {
 
 	decided       Instant
 	decision      Decision // of the first event
-	closesEarlier bool     // the lane that it has moved a session to, by whoever may do that
+	closesEarlier bool     // it has moved a session to a lane that closes before its end: see Move.AfterClosing
 }
 
 // Changes reports whether the change leaves anything of lane different, so that there is something to save.

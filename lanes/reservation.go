@@ -173,18 +173,19 @@ func (w Wanted) Choose(all []LaneStatus, now Instant, holds Holds, refused map[u
 	if len(w.Lanes) > 0 {
 		return w.named(all, now)
 	}
-	early := map[uuid.UUID]bool{}
+	passedOver := map[uuid.UUID]bool{} // at first
 	for _, status := range all {
 		if refused[status.ID] || status.Lane.HoursOf(w.Group).beforeClosing(now, 0, max(w.Minutes, MinMinutes), 0) != nil {
-			early[status.ID] = true
+			passedOver[status.ID] = true
 		}
 	}
-	if chosen, err := w.first(all, now, holds, early); err == nil {
+	if chosen, err := w.first(all, now, holds, passedOver); err == nil {
 		return chosen, nil
 	}
 	return w.first(all, now, holds, refused)
 }
 
+// first returns the first lanes that can be sold and are not among refused. Errors: ErrNoLanesFit.
 func (w Wanted) first(all []LaneStatus, now Instant, holds Holds, refused map[uuid.UUID]bool) ([]uuid.UUID, error) {
 	var chosen []uuid.UUID
 	beside := map[uuid.UUID][]uuid.UUID{} // bay → the lanes of it that fit, up to here without a gap

@@ -164,7 +164,7 @@ func (t *together) vacated(goes map[int]bool) map[uuid.UUID]Lane {
 	return free
 }
 
-// moveTo decides a move to a lane that is free, which is not free for the moves behind it then.
+// moveTo decides a move to a lane that is free. For the moves behind it the lane is taken.
 func (t *together) moveTo(i int, free map[uuid.UUID]Lane) error {
 	op, before := t.ops[i], t.decided[i].Before
 	if op.To == before.ID {

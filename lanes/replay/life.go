@@ -134,7 +134,7 @@ func (l *life) compute(event lanes.Event) []string {
 
 // decide decides the command of an event again.
 func (l *life) decide(event lanes.Event, d lanes.Decision) (lanes.Change, error) {
-	// What came earlier has the wall clock of then.
+	// The wall clock as it was labelled at the event: see Decision.Stepped.
 	lane, now := l.lane, lanes.Instant{Wall: event.At.Add(d.Late)}
 	if lane.Session == nil {
 		lane = lanes.Lane{ID: event.Lane}
@@ -151,7 +151,7 @@ func (l *life) decide(event lanes.Event, d lanes.Decision) (lanes.Change, error)
 		}
 		lane = jumped.Lane
 	}
-	if d.Command == pauseName { // behind the beginning of the session, it has that of now
+	if d.Command == pauseName { // it may follow a start of the same change, which has an older label
 		now.Wall = now.Wall.Add(d.Stepped)
 	}
 	lane = inGrace(lane, d.InGrace)
