@@ -48,7 +48,7 @@ export class Outcome {
       return;
     }
     this.#offer(t("undo.modified", { lane: lane.name, minutes: `${sum > 0 ? "+" : "−"}${Math.abs(sum)}` }),
-      () => this.#client.request("POST", `/sessions/${id}/modify`, { minutes: -sum, after_closing: true }));
+      () => this.#client.request("POST", `/sessions/${id}/modify`, sum < 0 ? { minutes: -sum, after_closing: true } : { minutes: -sum }));
     this.#modified = { id, minutes: sum };
   }
 

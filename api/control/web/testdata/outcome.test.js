@@ -69,6 +69,13 @@ test("what was added and taken away again leaves nothing to take back", async ()
   assert.equal(root.hidden, true);
 });
 
+test("what was there before comes back at any hour", async () => {
+  await outcome.modify(lane, -10);
+  assert.deepEqual(await takeBack(), [["POST", "/sessions/s3/modify", { minutes: 10, after_closing: true }]]);
+  await outcome.move({ ...lane, lane_id: "3" }, { lane_id: "4", name: "Lane 4" });
+  assert.deepEqual(await takeBack(), [["POST", "/sessions/s3/move", { lane_id: "3", after_closing: true }]]);
+});
+
 test("a pause is taken back by going on", async () => {
   await outcome.pause(lane);
   assert.deepEqual(sent, [["s3", "pause", undefined]]);
