@@ -203,7 +203,7 @@ func populatedRange(g *Gateway, laneCount int) *Range {
 		r.board.Publish(lanes.Lane{ID: place.ID, Session: &lanes.Session{
 			ID: uuid.New(), Phase: lanes.Running, Sold: time.Hour, Left: time.Hour, Since: now, Customer: "Jo Smith",
 		}})
-		r.board.PublishLink(place.ID, lanes.LinkUp, now.Wall, "", false)
+		r.board.PublishLink(place.ID, lanes.LinkUp, now.Wall, board.Hardware{})
 	}
 	first := layout.Lanes[0].ID
 	holds := lanes.Holds{}.Set(lanes.Scope{Kind: lanes.OverLane, ID: first}, "sam", now.Wall)

@@ -54,6 +54,8 @@ type laneActor struct {
 	timerArmed uint64 // counts the timers; an older one is stale
 
 	link laneLink // to its hardware
+	// unproven is since when that is not reached, or cannot keep a line open beyond what was sold; nil: it can.
+	unproven *lanes.Instant
 }
 
 // pendingSave is a change on its way to the store.
@@ -196,6 +198,8 @@ func (l *laneActor) IsEnding() bool { return l.ended || l.r.life.Err() != nil }
 func (l *laneActor) start(ctx actor.Context) {
 	l.self, l.id = ctx.Self(), supervised.LaneOf(ctx.Self())
 	l.lane = lanes.Lane{ID: l.id}
+	started := l.now
+	l.unproven = &started
 	l.r.board.PublishLocked(l.id, false) // an earlier life may have shown it as locked
 	l.link = laneLink{r: l.r, lane: l.id, self: l.self, shown: l.publishLink}
 	l.link.start(ctx, l.now)
@@ -492,7 +496,7 @@ func (l *laneActor) swap(lane lanes.Lane, other *lanes.Lane) {
 	settings := l.r.settings()
 	place, _ := settings.place(l.id)
 	lane.Accessible, lane.Purchasing = place.Accessible, settings.Layout.Purchasing
-	lane.Terms = settings.Layout.TermsOf(place)
+	lane.Terms, lane.Unproven = settings.Layout.TermsOf(place), l.unproven
 	lane.Usable, lane.AwaitsMove = l.link.line.NotUsable() == "" && lane.Fault == "", l.ticket != nil && !l.ticket.lent
 	fault := l.lane.Fault
 	l.lane = lane
@@ -586,7 +590,7 @@ func (l *laneActor) putBack(q *request) {
 			time.AfterFunc(reportRetry, func() { l.r.tree.Send(l.self, &reconcile{l}) })
 		}
 		switch q.command.(type) { // they are still due
-		case lanes.Warn:
+		case lanes.Warn, lanes.GoBeyond:
 			l.queue.warningsPaused = true
 		case lanes.Begin:
 			l.queue.startsPaused = true
@@ -601,9 +605,9 @@ func (l *laneActor) putBack(q *request) {
 	time.AfterFunc(reportRetry, func() { l.r.tree.Send(l.self, &resumeReports{l}) })
 }
 
-// arm sets the timer to the deadline, to a warning before it, to the end of the grace behind it, to the start of a
-// session that waits, or to the end of a reservation, which makes an older one stale. It reads the clock: on a busy
-// machine l.now is tens of ms ago.
+// arm sets the timer to the deadline, to a warning before it or the end of what was sold, to the end of the grace
+// behind it, to the start of a session that waits, or to the end of a reservation, which makes an older one stale. It
+// reads the clock: on a busy machine l.now is tens of ms ago.
 func (l *laneActor) arm() {
 	if l.timer != nil {
 		l.timer.Stop()
@@ -614,8 +618,10 @@ func (l *laneActor) arm() {
 	found = found && l.now.Before(next) // one that is due waits for the lane, not for time; so does a warning
 	if expiry, expires := l.lane.NextExpiry(); expires {
 		next, found = expiry, true
-		if warning, found := l.lane.NextWarning(); found && l.now.Before(warning) {
-			next = warning
+		for _, tells := range []func() (lanes.Instant, bool){l.lane.NextBeyond, l.lane.NextWarning} {
+			if at, found := tells(); found && l.now.Before(at) && at.Before(next) {
+				next = at
+			}
 		}
 	}
 	if l.lane.ReservedFor(l.now) > 0 { // the board shows its end

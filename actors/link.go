@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
+	"rangegate/actors/board"
 	"rangegate/actors/hardware"
 	"rangegate/actors/holds"
 	"rangegate/lanes"
@@ -315,7 +316,10 @@ func (k *laneLink) observeClockSkew(hello *link.Hello, session *lanes.Session, n
 	if session == nil || hello.Session != session.ID {
 		return
 	}
-	skew := hello.Left - session.Remaining(now)
+	skew := hello.Left + hello.Beyond - session.RunsFor(now)
+	if !hello.OpenEnd {
+		skew = hello.Left - session.Remaining(now)
+	}
 	if skew.Abs() > maxClockSkew {
 		k.r.metrics.ClockSkew.Inc()
 		k.r.log.Warn().Stringer("lane_id", k.lane).Stringer("session_id", session.ID).Dur("off", skew).
@@ -325,9 +329,31 @@ func (k *laneLink) observeClockSkew(hello *link.Hello, session *lanes.Session, n
 
 // linkUp takes up what the controller says in its hello.
 func (l *laneActor) linkUp(m *linkUp) {
-	if l.link.up(m, l.lane, l.now) {
-		l.enqueue(&request{ctx: context.Background(), command: lanes.Inspect{Faults: m.hello.Faults}, by: lanes.ByLane})
+	if !l.link.up(m, l.lane, l.now) {
+		return
 	}
+	hello, lost := m.hello, l.unproven
+	runsFor := hello.Left + hello.Beyond
+	l.enqueue(&request{
+		ctx: context.Background(), by: lanes.ByLane,
+		command: lanes.Inspect{Faults: hello.Faults, Proof: lanes.Proof{
+			OpenEnd: hello.OpenEnd, Session: hello.Session, RunsFor: runsFor,
+			Open: !hello.Hold && hello.Phase == lanes.Running && runsFor > 0,
+		}},
+		done: func(saved bool) {
+			if saved && hello.OpenEnd && l.unproven == lost { // else the link has been lost since
+				l.unproven, l.lane.Unproven = nil, nil
+				l.publishLink()
+			}
+		},
+	})
+}
+
+// linkLost puts on record since when the hardware is not reached. A session with an open end may be on its way here.
+func (l *laneActor) linkLost() {
+	since := l.now
+	l.unproven, l.lane.Unproven = &since, &since
+	l.r.tree.Send(l.self, &request{ctx: context.Background(), command: lanes.LinkLost{}, by: lanes.ByLane})
 }
 
 // reported queues what the hardware reports. The controller gets the ack once it is saved.
@@ -357,7 +383,9 @@ func (l *laneActor) ChildFailed(supervisor actor.Supervisor, child *actor.PID, r
 
 // publishLink shows the link, and whether the lane is usable.
 func (l *laneActor) publishLink() {
-	l.queue.unlinked = !l.link.line.IsUp()
+	if l.queue.unlinked = !l.link.line.IsUp(); l.queue.unlinked && l.unproven == nil {
+		l.linkLost()
+	}
 	notUsable := l.link.line.NotUsable()
 	switch {
 	case l.parked:
@@ -367,7 +395,7 @@ func (l *laneActor) publishLink() {
 	}
 	l.lane.Usable = notUsable == ""
 	state, since := l.link.line.Link()
-	l.r.board.PublishLink(l.id, state, since, notUsable, l.parked)
+	l.r.board.PublishLink(l.id, state, since, board.Hardware{NotUsable: notUsable, Unproven: l.unproven, Parked: l.parked})
 }
 
 // reconcileHolds brings a lane that was loaded in line with the range's holds: a crash may have come between

@@ -28,7 +28,7 @@ type queue struct {
 
 	reportsPaused     bool // reports wait for the store, or for a lookup
 	reportsOverflowed bool // some did not fit and were dropped
-	warningsPaused    bool // a warning waits for the store
+	warningsPaused    bool // a warning waits for the store, or that a session goes on beyond what was sold
 	startsPaused      bool // likewise the begin of a session
 	unlinked          bool // the lane's hardware is not reached: no session begins by its start
 }
@@ -40,6 +40,7 @@ type queue struct {
 //	closing   those that arrived after it
 //	begin     the session's start has come, unless its hardware is not reached, or starts are paused
 //	warning   the session's time is soon over, unless warnings are paused
+//	beyond    what was sold is used up and the session goes on; likewise
 //	reports   of the hardware, in their order, unless they are paused
 //	waiting   requests of clients and staff
 //
@@ -57,6 +58,8 @@ func (w *queue) next(lane lanes.Lane, now lanes.Instant) *request {
 		return &request{ctx: context.Background(), command: lanes.Begin{}, by: lanes.ByTimer, at: now, arrived: now}
 	case !w.warningsPaused && lane.WarningDue(now):
 		return &request{ctx: context.Background(), command: lanes.Warn{}, by: lanes.ByTimer, at: now, arrived: now}
+	case !w.warningsPaused && lane.BeyondDue(now):
+		return &request{ctx: context.Background(), command: lanes.GoBeyond{}, by: lanes.ByTimer, at: now, arrived: now}
 	case len(w.reports) > 0 && !w.reportsPaused:
 		return pop(&w.reports)
 	case len(w.waiting) > 0:

@@ -166,6 +166,7 @@ func (r *Range) restoreLanes(ctx context.Context, loaded store.Recovered, retire
 			if lane = lane.RanOn(down, now); lane.Session != restored {
 				ranOn++
 			}
+			lane = lane.Unseen(down, now)
 			r.committer.Restore(lane)
 			rebooted := snapshot.Boot != reading.Boot
 			if lane.Session != restored || rebooted && (lane.Session != nil || len(lane.Open) > 0 || lane.Reservation != nil) {

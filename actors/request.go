@@ -87,7 +87,7 @@ func (r *request) releases() bool {
 // reports reports whether it comes from the hardware. It counts from its arrival and is kept until it is saved.
 func (r *request) reports() bool {
 	switch r.command.(type) {
-	case lanes.Report, lanes.Inspect:
+	case lanes.Report, lanes.Inspect, lanes.LinkLost:
 		return true
 	}
 	return false
@@ -204,8 +204,17 @@ func (r *request) acts(lane lanes.Lane, change lanes.Change, settings *settings)
 	return []lanes.Act{act}
 }
 
-// logLine begins the one log line about a request and adds it to the lane's command log. An inspection of the
-// hardware's faults, one each time that a link comes up, is worth a debug line when it changes nothing.
+// isAboutLink reports whether it comes with a link that comes up or is lost.
+func (r *request) isAboutLink() bool {
+	switch r.command.(type) {
+	case lanes.Inspect, lanes.LinkLost:
+		return true
+	}
+	return false
+}
+
+// logLine begins the one log line about a request and adds it to the lane's command log. What comes with each link is
+// worth a debug line when it changes nothing.
 func logLine(r *Range, lane lanes.Lane, q *request, err error, changes bool) *zerolog.Event {
 	command, result, who := q.name(), code(err), cmp.Or(q.who, q.holder)
 	r.metrics.Commands.WithLabelValues(command, result).Inc()
@@ -217,12 +226,11 @@ func logLine(r *Range, lane lanes.Lane, q *request, err error, changes bool) *ze
 	if first {
 		r.metrics.CommandSeconds.WithLabelValues(command).Observe(took.Seconds())
 	}
-	_, inspects := q.command.(lanes.Inspect)
 	level := zerolog.InfoLevel
 	switch {
 	case errors.Is(err, lanes.ErrInternal), errors.Is(err, lanes.ErrNotSaved):
 		level = zerolog.ErrorLevel
-	case inspects && !changes:
+	case q.isAboutLink() && !changes:
 		level = zerolog.DebugLevel
 	}
 	if level != zerolog.DebugLevel {

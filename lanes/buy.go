@@ -65,6 +65,9 @@ func (cmd Buy) allowed(s Session, lane Lane, now Instant) error {
 			return ErrItems
 		}
 	}
+	if minutes := MinutesIn(cmd.Items); minutes > 0 && time.Duration(minutes)*time.Minute < s.Beyond(now).Owed() {
+		return ErrOwesMore
+	}
 	if s.Sold+time.Duration(MinutesIn(cmd.Items))*time.Minute > MaxMinutes*time.Minute {
 		return ErrDurationOutOfRange
 	}
@@ -95,6 +98,8 @@ func customerWords(err error) string {
 		return "It is closed now. Nothing was bought."
 	case errors.As(err, &closing):
 		return "Closing time is " + closing.Closes.Format("15:04") + ". Nothing was bought."
+	case errors.Is(err, ErrOwesMore):
+		return "You have played on for longer than that. Please buy more minutes, or ask the staff. Nothing was bought."
 	case errors.Is(err, ErrNoPurchasing):
 		return "Nothing can be bought in this session."
 	case errors.Is(err, ErrDurationOutOfRange):

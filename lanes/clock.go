@@ -80,7 +80,7 @@ func (cmd Pause) decide(now Instant, c *Change) error {
 	case s.Phase != Running:
 		return ErrNotRunning
 	}
-	s = s.pause(now, false)
+	s = c.tellBeyond(s, c.Lane.ID, now).pause(now, false)
 	c.addEvent(SessionPaused, &s, c.Lane.ID, now)
 	c.setSession(s, now)
 	c.Closing = true
@@ -180,11 +180,18 @@ func (cmd Advance) decide(now Instant, c *Change) error {
 	case s.Phase != Running:
 		return ErrNotRunning
 	}
-	jump := min(cmd.By, s.Remaining(now))
+	jump := min(cmd.By, s.RunsFor(now))
+	left := max(0, s.Remaining(now)-jump)
 	s.Advanced += jump
-	c.passWarnings(&s, now, s.Remaining(now)-jump)
-	s.Left -= jump
 	if s.Remaining(now) > 0 {
+		c.passWarnings(&s, now, left)
+	}
+	if left == 0 && s.mayOwe() > 0 && !s.GoneBeyond {
+		s.GoneBeyond = true
+		c.addEvent(SessionBeyond, &s, c.Lane.ID, now)
+	}
+	s.Left -= jump
+	if s.RunsFor(now) > 0 {
 		c.setSession(s, now)
 		return nil
 	}
@@ -195,15 +202,20 @@ func (cmd Advance) decide(now Instant, c *Change) error {
 // end puts the session on record, as it ended at that instant, and takes it off the lane. It leaves that later where it
 // had a grace: what comes of a lane without a session counts from then on.
 func (c *Change) end(s Session, at, leaves Instant, reason EndReason) {
+	s = c.tellBeyond(s, c.Lane.ID, at)
+	beyond := s.Beyond(at)
 	c.addEvent(SessionStopped, &s, c.Lane.ID, leaves)
+	if s.HasOpenEnd() {
+		c.Events[len(c.Events)-1].Beyond = &beyond
+	}
 	if s.InGrace() {
 		s.Phase, s.StaysUntil = Running, nil // on record it is as any whose time was used up
 	}
 	ended := Ended{
 		Lane: c.Lane.ID, At: at.Wall.UTC(), Reason: reason,
-		Used: s.Used(at), Paused: s.PausedFor(at),
+		Used: s.Used(at), Paused: s.PausedFor(at), Beyond: beyond.Used,
 	}
-	s.Left = s.Remaining(at)
+	s.Left, s.Unproven = s.Remaining(at), nil
 	s.Purchasing = s.Purchasing && c.Lane.Purchasing
 	if s.Purchase.pending() {
 		c.Lane.Open = append(slices.Clone(c.Lane.Open), s.Purchase)

@@ -61,14 +61,28 @@ func (h *Hours) beforeClosing(now Instant, left time.Duration, minutes, most int
 	return state.refusal(now.Wall, left, most)
 }
 
-// beforeClosing is that of its hours, for minutes beside those that the session has, or is about to buy.
-func (s Session) beforeClosing(lane Lane, now Instant, minutes int) error {
-	left, most := s.Remaining(now), MaxMinutes-int(s.Sold/time.Minute)
-	if s.Purchase.pending() {
-		bought := s.Purchase.Minutes()
-		left, most = left+time.Duration(bought)*time.Minute, most-bought
+// mayRun is how long the session may still run, with what it is about to buy.
+func (s Session) mayRun(now Instant) time.Duration {
+	return s.RunsFor(now) + max(0, s.beingBought()-s.mayOwe())
+}
+
+func (s Session) beingBought() time.Duration {
+	if !s.Purchase.pending() {
+		return 0
 	}
-	return lane.HoursOf(s.Group).beforeClosing(now, left, minutes, most)
+	return time.Duration(s.Purchase.Minutes()) * time.Minute
+}
+
+// beforeClosing is that of its hours, for minutes beside those that the session has, or is about to buy. Minutes that
+// its open end has room for do not make it end later.
+func (s Session) beforeClosing(lane Lane, now Instant, minutes int) error {
+	room := int(max(0, s.mayOwe()-s.beingBought()) / time.Minute)
+	most := MaxMinutes - int((s.Sold+s.beingBought())/time.Minute)
+	err := lane.HoursOf(s.Group).beforeClosing(now, s.mayRun(now), minutes-room, most-room)
+	if closing, refused := errors.AsType[*AfterClosing](err); refused {
+		closing.Most += room
+	}
+	return err
 }
 
 // Room returns how many minutes more could be sold now, to the session on the lane or on a free one, before the range
@@ -90,5 +104,5 @@ func (l Lane) Room(now Instant) int {
 func (c Change) endsAfterClosing(now Instant) bool {
 	s := c.Lane.Session
 	return c.closesEarlier ||
-		c.decision.Minutes > 0 && s != nil && c.Lane.HoursOf(s.Group).beforeClosing(now, s.Remaining(now)-time.Minute, 1, 0) != nil
+		c.decision.Minutes > 0 && s != nil && c.Lane.HoursOf(s.Group).beforeClosing(now, s.RunsFor(now)-time.Minute, 1, 0) != nil
 }

@@ -26,6 +26,11 @@ type Decision struct {
 	// it was.
 	Grace   time.Duration `json:"grace_ns,omitempty"`
 	InGrace time.Duration `json:"in_grace_ns,omitempty"`
+	// Of a session with an open end: that itself, where it was created; from when on nobody could prove that its line
+	// was open, counted as Passed is, nil: that was known; and Session.Uncharged.
+	OpenEnd   time.Duration  `json:"open_end_ns,omitempty"`
+	Unproven  *time.Duration `json:"unproven_ns,omitempty"`
+	Uncharged time.Duration  `json:"uncharged_ns,omitempty"`
 }
 
 // AskedBy puts on record who asked for the change, unless the command has said so.

@@ -21,6 +21,7 @@ var (
 	ErrLaneOccupied       = &Error{"lane_occupied", "lane is occupied by another session"}
 	ErrLaneNotAccessible  = &Error{"lane_not_accessible", "lane is closed for sale"}
 	ErrLaneNotUsable      = &Error{"lane_not_usable", "the lane's hardware is not in working order"}
+	ErrNoOpenEnd          = &Error{"lane_lacks_capability", "the lane's controller is not reached, or does not keep a line open beyond what was sold"}
 	ErrAfterClosing       = &Error{"after_closing", "the range closes before so many minutes would be used"}
 	ErrLaneNotClear       = &Error{"lane_not_clear", "the time of the lane's last session is up, and nobody has said that the lane is clear"}
 	ErrLaneReserved       = &Error{"lane_reserved", "the lane is being sold to somebody else"}
@@ -46,6 +47,7 @@ var (
 	ErrNoPurchasing     = &Error{"no_purchasing", "lane purchasing is not enabled for this session"}
 	ErrPurchasePending  = &Error{"purchase_pending", "another purchase of this lane is under way"}
 	ErrPurchaseNotFound = &Error{"purchase_not_found", "no such purchase is open on this lane"}
+	ErrOwesMore         = &Error{"owes_more", "more minutes were used beyond what was sold than the purchase has"}
 	ErrItems            = &Error{"purchase_malformed", "a purchase has an id and 1 to 50 items, each with a product id of 1 to 255 characters and a quantity from 1 to 1000000"}
 	ErrTooManyOpen      = &Error{"too_many_unresolved", "too many purchases of this lane wait for staff"}
 

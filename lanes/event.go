@@ -25,13 +25,16 @@ const (
 	SessionStopped  Kind = "sessionStopped"
 	SessionModified Kind = "sessionModified"
 	PurchaseRequest Kind = "purchaseRequest"
-	// A webhook gets these two only where it names them: a receiver may refuse kinds that it does not know.
+	// A webhook gets these only where it names them: a receiver may refuse kinds that it does not know.
 	SessionEnding  Kind = "sessionEnding"
 	SessionExpired Kind = "sessionExpired"
+	SessionBeyond  Kind = "sessionBeyond"
 )
 
 // OnlyNamed reports whether a webhook gets events of the kind only where it names it.
-func (k Kind) OnlyNamed() bool { return k == SessionEnding || k == SessionExpired }
+func (k Kind) OnlyNamed() bool {
+	return k == SessionEnding || k == SessionExpired || k == SessionBeyond
+}
 
 // Event is a fact about a session on a lane, as the webhook tells it.
 type Event struct {
@@ -44,6 +47,9 @@ type Event struct {
 	Ending  *Ending   `json:"ending,omitempty"` // of a SessionEnding
 	// GraceEndsAt is until when the session of a SessionExpired stays on its lane, in UTC; nil: it has ended.
 	GraceEndsAt *time.Time `json:"grace_ends_at,omitempty"`
+	// Beyond is that of the session, of the SessionStopped of one with an open end. The event log has it, and the
+	// webhook does not.
+	Beyond *Beyond `json:"beyond,omitempty"`
 	// Correlation is that of the session. The event log has it, and the webhook does not.
 	Correlation *Correlation `json:"correlation,omitempty"`
 	// Decision is what the event follows from. Of the events of one change the first has it, and no event of a gateway
@@ -137,11 +143,11 @@ func (l Logged) Reopened() Logged {
 // that the same decision taken again gives the same id.
 func (c *Change) addEvent(kind Kind, s *Session, lane uuid.UUID, at Instant) {
 	if len(c.Events) == 0 {
-		c.decision.Late, c.decision.Advanced = c.decided.Since(at), s.Advanced
+		c.decision.Late, c.decision.Advanced, c.decision.Uncharged = c.decided.Since(at), s.Advanced, s.Uncharged
 		c.decision.Stepped = c.decided.Wall.Sub(at.Wall) - c.decision.Late
 	}
 	s.Facts++
-	s.Advanced = 0
+	s.Advanced, s.Uncharged = 0, 0
 	c.Events = append(c.Events, Event{
 		ID: EventID(s.ID, s.Facts), Kind: kind, Session: s.ID, Lane: lane, At: at.Wall, Correlation: s.Correlation,
 	})

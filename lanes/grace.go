@@ -43,9 +43,9 @@ func (l Lane) GraceLeft(now Instant) *int64 {
 }
 
 // graceOf is how long the session stays on the lane once its time is used up, by what was sold and what the range has
-// at that moment; 0: it does not.
+// at that moment; 0: it does not. An open end excludes it.
 func (l Lane) graceOf(s Session) time.Duration {
-	if s.Grace || l.GraceForAll {
+	if !s.HasOpenEnd() && (s.Grace || l.GraceForAll) {
 		return l.Grace
 	}
 	return 0
@@ -54,6 +54,7 @@ func (l Lane) graceOf(s Session) time.Duration {
 // reachDeadline is what follows of the end of a session's time, at the deadline: it is in its grace, or ends. Of the
 // grace so much has passed already.
 func (c *Change) reachDeadline(s Session, deadline, now Instant, passed time.Duration, reason EndReason) {
+	s = c.tellBeyond(s, c.Lane.ID, deadline)
 	grace := max(0, c.Lane.graceOf(s)-passed)
 	until := deadline.Add(grace)
 	stays := now.Before(until)

@@ -15,6 +15,7 @@ type graceModel map[uuid.UUID]*graced
 
 type graced struct {
 	asked   bool
+	never   bool // an open end excludes it
 	reached int
 	until   lanes.Instant // of the grace that it is in
 	in      bool
@@ -22,7 +23,7 @@ type graced struct {
 
 func (m graceModel) follow(t *rapid.T, before lanes.Lane, change lanes.Change, command lanes.Command, now lanes.Instant) {
 	if sale, ok := command.(lanes.Create); ok {
-		m[sale.Session] = &graced{asked: sale.Grace}
+		m[sale.Session] = &graced{asked: sale.Grace && sale.OpenEnd == 0, never: sale.OpenEnd > 0}
 	}
 	if reopen, ok := command.(lanes.Reopen); ok {
 		m[change.Lane.Session.ID] = &graced{asked: reopen.Ended.Session.Grace}
@@ -32,17 +33,17 @@ func (m graceModel) follow(t *rapid.T, before lanes.Lane, change lanes.Change, c
 		return
 	}
 	g := m[s.ID]
-	used := s.Phase == lanes.Running && s.Remaining(now) == 0
-	deadline, rest := s.Since.Add(s.Left), time.Duration(0)
-	if advance, ok := command.(lanes.Advance); ok && s.Phase == lanes.Running && advance.By >= s.Remaining(now) {
-		used, deadline, rest = true, now, advance.By-s.Remaining(now)
+	used, rest := s.Phase == lanes.Running && s.RunsFor(now) == 0, time.Duration(0)
+	deadline, _ := before.Deadline()
+	if advance, ok := command.(lanes.Advance); ok && s.Phase == lanes.Running && advance.By >= s.RunsFor(now) {
+		used, deadline, rest = true, now, advance.By-s.RunsFor(now)
 	} else if ok && g.in {
 		g.until.Mono -= advance.By
 	}
 	if _, expiry := command.(lanes.Expire); used && (expiry || deadline == now) {
 		g.reached++
 		lasts := time.Duration(0)
-		if g.asked || before.GraceForAll {
+		if g.asked || before.GraceForAll && !g.never {
 			lasts = max(0, before.Grace-rest)
 		}
 		g.in, g.until = true, deadline.Add(lasts)

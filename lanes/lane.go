@@ -46,13 +46,16 @@ type Lane struct {
 	Usable     bool `json:"-"` // the hardware is in working order
 	Purchasing bool `json:"-"` // the range offers lane purchasing
 	AwaitsMove bool `json:"-"` // a session is about to move here
-	Terms      `json:"-"`
+	// Unproven is since when it cannot be proven that the line is open beyond what was sold, as the hardware is not
+	// reached or cannot do that; nil: it can, and the lane is sold with an open end.
+	Unproven *Instant `json:"-"`
+	Terms    `json:"-"`
 }
 
 // WithUnsaved returns the lane with what another value of it has from the configuration and the hardware.
 func (l Lane) WithUnsaved(other Lane) Lane {
 	l.Accessible, l.Usable, l.Purchasing, l.AwaitsMove = other.Accessible, other.Usable, other.Purchasing, other.AwaitsMove
-	l.Terms = other.Terms
+	l.Unproven, l.Terms = other.Unproven, other.Terms
 	return l
 }
 
@@ -62,7 +65,7 @@ func (l Lane) Equal(other Lane) bool {
 		l.Released == other.Released && l.Sale == other.Sale && l.Help == other.Help && l.Stray == other.Stray && l.Uncleared == other.Uncleared &&
 		l.Reservation == other.Reservation && l.Turn == other.Turn && l.LastTurn == other.LastTurn &&
 		slices.Equal(l.Open, other.Open) && l.Accessible == other.Accessible && l.Usable == other.Usable && l.Purchasing == other.Purchasing &&
-		l.AwaitsMove == other.AwaitsMove && l.SameTerms(other.Terms)
+		l.AwaitsMove == other.AwaitsMove && l.Unproven == other.Unproven && l.SameTerms(other.Terms)
 }
 
 // Log is how far the reports of the lane's controller have been taken in (LINK.md, Controller to gateway).
@@ -98,7 +101,7 @@ func (c Change) Changes(lane Lane) bool {
 }
 
 // Command is something asked of a lane. Its types are in sell.go, clock.go, warning.go, holds.go, move.go, buy.go,
-// call.go, clearing.go, reservation.go, reopen.go, downtime.go, turn.go, start.go and report.go.
+// call.go, clearing.go, reservation.go, reopen.go, downtime.go, turn.go, start.go, openend.go and report.go.
 type Command interface {
 	// Name is the word for it in logs and counts.
 	Name() string
@@ -111,9 +114,13 @@ func (l Lane) Decide(now Instant, command Command) (Change, error) {
 	if _, expiry := command.(Expire); l.Due(now) && !expiry {
 		return Change{}, ErrDue
 	}
+	l = l.unproven()
 	c := Change{Lane: l, decided: now, decision: Decision{Command: command.Name(), Held: l.Held}}
 	if l.Session != nil {
 		c.decision.Passed = now.Since(l.Session.Since)
+		if unproven := l.Session.Unproven; unproven != nil {
+			c.decision.Unproven = new(unproven.Since(l.Session.Since))
+		}
 	}
 	if end, found := l.GraceEnd(); found {
 		c.decision.InGrace = end.Since(l.Session.Since)
@@ -132,12 +139,13 @@ func (l Lane) Decide(now Instant, command Command) (Change, error) {
 	return c, nil
 }
 
-// Deadline is when the session's time is used up. There is one exactly while the session is running.
+// Deadline is when the session's time is used up, that of its open end included. There is one exactly while the
+// session is running.
 func (l Lane) Deadline() (Instant, bool) {
 	if l.Session == nil || l.Session.Phase != Running {
 		return Instant{}, false
 	}
-	return l.Session.Since.Add(l.Session.Left), true
+	return l.Session.Since.Add(l.Session.Left + l.Session.mayOwe()), true
 }
 
 // NextExpiry is when the session on the lane has to expire: at its deadline, and where it stays on the lane behind

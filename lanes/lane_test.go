@@ -20,7 +20,7 @@ func TestLanesAreEqualInEveryField(t *testing.T) {
 		Reservation: &lanes.Reservation{},
 		Turn:        &lanes.Turn{}, LastTurn: &lanes.TurnTime{},
 		Open:       []*lanes.Purchase{{}},
-		Accessible: true, Usable: true, Purchasing: true, AwaitsMove: true, Terms: wholeTerms,
+		Accessible: true, Usable: true, Purchasing: true, AwaitsMove: true, Unproven: &lanes.Instant{}, Terms: wholeTerms,
 	})
 	require.True(t, whole.Interface().(lanes.Lane).Equal(whole.Interface().(lanes.Lane)))
 	for i := range whole.NumField() {
@@ -49,7 +49,7 @@ func TestTermsAreEqualInEveryField(t *testing.T) {
 
 // What is saved of a lane, and what is not, are all of its fields.
 func TestWhatIsNotSavedOfALane(t *testing.T) {
-	current := lanes.Lane{Accessible: true, Usable: true, Purchasing: true, AwaitsMove: true, Terms: wholeTerms, Fault: "jammed", Held: true}
+	current := lanes.Lane{Accessible: true, Usable: true, Purchasing: true, AwaitsMove: true, Unproven: &lanes.Instant{}, Terms: wholeTerms, Fault: "jammed", Held: true}
 	mixed := reflect.ValueOf(lanes.Lane{}.WithUnsaved(current))
 	for i := range mixed.NumField() {
 		field := mixed.Type().Field(i)

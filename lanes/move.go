@@ -27,6 +27,9 @@ func (cmd Move) decide(now Instant, c *Change) error {
 	if to.ID == c.Lane.ID {
 		return ErrLaneOccupied
 	}
+	if s.HasOpenEnd() && to.Unproven != nil {
+		return ErrNoOpenEnd
+	}
 	if err := c.Lane.closesFor(s, to, now); err != nil {
 		if !cmd.AfterClosing {
 			return err
@@ -35,6 +38,10 @@ func (cmd Move) decide(now Instant, c *Change) error {
 	}
 	c.decision.Held = to.Held
 	c.addEvent(SessionModified, &s, to.ID, now)
+	if s.Unproven != nil { // the hardware that it goes to is reached
+		s = c.tellBeyond(s, to.ID, now).forgo(now)
+		s.Unproven = nil
+	}
 	s = c.underHold(s, to, now)
 	to.Session, to.AwaitsMove, to.Uncleared, to.Reservation = &s, false, nil, nil
 	if s.Began != nil { // the turn of the other lane is nobody's: the session has that of the lane where it began

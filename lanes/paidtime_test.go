@@ -28,6 +28,7 @@ func TestPaidTimeIsKept(t *testing.T) {
 					Purchasing: rapid.IntRange(0, 4).Draw(t, "purchasing") > 0,
 					ByStaff:    rapid.Bool().Draw(t, "by staff"),
 					Grace:      rapid.Bool().Draw(t, "grace"),
+					OpenEnd:    rapid.SampledFrom([]int{0, 0, 120, 480, 481}).Draw(t, "open end"),
 					WarnAt:     rapid.SampledFrom([][]time.Duration{nil, nil, {}, {7 * time.Minute}, {3 * time.Hour, time.Minute}}).Draw(t, "warn at"),
 				})
 			},
@@ -50,14 +51,20 @@ func TestPaidTimeIsKept(t *testing.T) {
 				m.lane.GraceForAll = rapid.Bool().Draw(t, "grace for all")
 				m.spare.Terms = m.lane.Terms
 			},
-			"expire": func(t *rapid.T) { m.decide(t, lanes.Expire{}) },
-			"warn":   func(t *rapid.T) { m.decide(t, lanes.Warn{}) },
+			"expire":    func(t *rapid.T) { m.decide(t, lanes.Expire{}) },
+			"warn":      func(t *rapid.T) { m.decide(t, lanes.Warn{}) },
+			"go beyond": func(t *rapid.T) { m.decide(t, lanes.GoBeyond{}) },
+			"link lost": func(t *rapid.T) { m.loseLink(t) },
+			"link up":   func(t *rapid.T) { m.linkUp(t) },
 			"schedule": func(t *rapid.T) {
 				m.decide(t, lanes.Schedule{Session: m.session(t), Start: lanes.Start{ID: m.start(t), At: m.now.Add(m.age(t))}})
 			},
 			"unschedule": func(t *rapid.T) { m.decide(t, lanes.Unschedule{Session: m.session(t), Start: m.start(t)}) },
 			"begin":      func(t *rapid.T) { m.decide(t, lanes.Begin{}) },
 			"advance": func(t *rapid.T) {
+				if m.lane.Unproven != nil { // a playground's hardware is reached
+					return
+				}
 				m.decide(t, lanes.Advance{Session: m.session(t), By: time.Duration(rapid.Int64Range(1, int64(9*time.Hour)).Draw(t, "by"))})
 			},
 			"report": func(t *rapid.T) {
@@ -110,6 +117,7 @@ type model struct {
 	purchases *purchaseModel
 	warnings  warningModel
 	graces    graceModel
+	openEnds  openEndModel
 }
 
 func newModel() *model {
@@ -126,6 +134,7 @@ func newModel() *model {
 		purchases: newPurchaseModel(),
 		warnings:  warningModel{},
 		graces:    graceModel{},
+		openEnds:  openEndModel{},
 	}
 }
 
@@ -156,7 +165,7 @@ func (m *model) pass(d time.Duration) {
 
 func (m *model) run(ran *time.Duration, lane lanes.Lane, d time.Duration) {
 	if lane.Session != nil && lane.Session.Phase == lanes.Running {
-		*ran = min(*ran+d, lane.Session.Sold) // nobody gets more than was sold
+		*ran += m.charged(*ran, *lane.Session, d)
 	}
 }
 
@@ -178,7 +187,7 @@ func (m *model) decide(t *rapid.T, command lanes.Command) {
 }
 
 func (m *model) follow(t *rapid.T, before lanes.Lane, change lanes.Change, command lanes.Command) {
-	requireChanges(t, before, change)
+	requireChanges(t, before, change, command)
 	m.purchases.follow(t, before, change, command)
 	for _, event := range change.Events {
 		require.False(t, m.events[event.ID], "every event has an id of its own")
@@ -193,15 +202,17 @@ func (m *model) follow(t *rapid.T, before lanes.Lane, change lanes.Change, comma
 		m.ran = 0
 	}
 	if after != nil && after.Began != nil && (before.Session == nil || before.Session.Began == nil) && !m.lane.Held {
-		m.ran = min(m.now.Since(*after.Began), after.Sold) // entered late: it has been running since
+		m.ran = m.chargedLate(*after) // entered late: it has been running since
 	}
 	if advance, ok := command.(lanes.Advance); ok {
-		m.ran = min(m.ran+advance.By, before.Session.Sold)
+		m.ran = min(m.ran+advance.By, max(before.Session.Sold, before.Session.OpenEnd))
 	}
+	m.openEnds.follow(t, before, change, command, m.now)
 	if change.Ended != nil {
 		m.ended[change.Ended.Session.ID]++
 		require.Equal(t, change.Ended.Session.Sold, change.Ended.Used+change.Ended.Session.Left, "used + left = sold")
-		require.Equal(t, m.ran, change.Ended.Used, "used = the time that ran")
+		require.Equal(t, min(m.ran, change.Ended.Session.Sold), change.Ended.Used, "used = the time that ran, of what was sold")
+		require.Equal(t, max(0, m.ran-change.Ended.Session.Sold), change.Ended.Beyond-change.Ended.Session.Settled, "the rest is owed")
 		require.GreaterOrEqual(t, change.Ended.Paused, time.Duration(0))
 		m.ran = 0
 	}
@@ -255,6 +266,10 @@ func (m *model) move(t *rapid.T) {
 		return
 	}
 	change, err := m.lane.Decide(m.now, lanes.Move{Session: m.lane.Session.ID, To: to})
+	if to.Unproven != nil && m.lane.Session.HasOpenEnd() {
+		require.ErrorIs(t, err, lanes.ErrNoOpenEnd)
+		return
+	}
 	require.NoError(t, err)
 	require.Nil(t, change.Lane.Session)
 	for _, event := range change.Events {
@@ -262,6 +277,7 @@ func (m *model) move(t *rapid.T) {
 	}
 	m.lane, m.spare = *change.Other, change.Lane
 	m.other = 0
+	m.openEnds.forgo()
 }
 
 // crash saves the lane and restores it on the same boot. The time that ran while it was down is used, and
@@ -270,13 +286,16 @@ func (m *model) crash(t *rapid.T) {
 	saved, err := json.Marshal(lanes.Snapshot{Lane: m.lane, Boot: "boot"})
 	require.NoError(t, err)
 	checkpoint := lanes.Checkpoint{At: m.now, Boot: "boot"}
+	if since := m.now; m.lane.Unproven == nil { // nobody sees the hardware any more
+		m.lane.Unproven = &since
+	}
 	down := time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, "down"))
 	m.pass(down)
 	var snapshot lanes.Snapshot
 	require.NoError(t, json.Unmarshal(saved, &snapshot))
 	now := lanes.Checkpoint{At: m.now, Boot: "boot"}
-	lane := snapshot.Restore(now, checkpoint).RanOn(checkpoint.Down(now), m.now)
-	if s := m.lane.Session; s != nil && s.Phase == lanes.Running && !lane.Due(m.now) && down > time.Minute {
+	lane := snapshot.Restore(now, checkpoint).RanOn(checkpoint.Down(now), m.now).Unseen(checkpoint.Down(now), m.now)
+	if s := m.lane.Session; s != nil && s.Phase == lanes.Running && s.Remaining(m.now) > 0 && down > time.Minute {
 		require.Equal(t, s.RanOn+down, lane.Session.RanOn)
 	} else if s != nil {
 		require.Equal(t, s.RanOn, lane.Session.RanOn)
@@ -299,7 +318,8 @@ func (m *model) check(t *rapid.T) {
 		require.LessOrEqual(t, s.RanOn, s.Used(m.now), "nothing ran on that did not run")
 		require.GreaterOrEqual(t, s.Remaining(m.now), time.Duration(0), "left is never negative")
 		require.Equal(t, s.Sold, s.Used(m.now)+s.Remaining(m.now), "used + left = sold")
-		require.Equal(t, m.ran, s.Used(m.now), "used = the time that ran")
+		require.Equal(t, min(m.ran, s.Sold), s.Used(m.now), "used = the time that ran, of what was sold")
+		m.openEnds.check(t, *s, m.ran, m.now)
 		require.False(t, m.lane.Held && s.Phase == lanes.Running, "nothing runs under a hold")
 		require.GreaterOrEqual(t, s.Sold, time.Minute)
 		require.LessOrEqual(t, s.Sold, 480*time.Minute)

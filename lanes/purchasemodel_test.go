@@ -191,13 +191,16 @@ func (m *purchaseModel) check(t *rapid.T, on ...lanes.Lane) {
 	}
 }
 
-// requireChanges checks that Changes reports exactly the changes that have to be saved.
-func requireChanges(t *rapid.T, before lanes.Lane, change lanes.Change) {
+// requireChanges checks that Changes reports exactly the changes that have to be saved; of an Inspect, which comes once
+// for each link, it may report one that has led back to the same value.
+func requireChanges(t *rapid.T, before lanes.Lane, change lanes.Change, command lanes.Command) {
 	saved := func(lane lanes.Lane) string {
 		text, err := json.Marshal(lane)
 		require.NoError(t, err)
 		return string(text)
 	}
 	differs := len(change.Events) > 0 || saved(before) != saved(change.Lane)
-	require.Equal(t, differs, change.Changes(before))
+	if _, inspects := command.(lanes.Inspect); !inspects || differs {
+		require.Equal(t, differs, change.Changes(before))
+	}
 }

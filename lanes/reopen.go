@@ -40,6 +40,12 @@ func (cmd Reopen) decide(now Instant, c *Change) error {
 		Purchasing: was.Purchasing, AutoStart: begun, ByStaff: true, AfterClosing: true, WarnAt: was.WarnAt, Grace: was.Grace,
 		Correlation: was.Correlation,
 	}
+	if more := was.OpenEnd - cmd.Ended.Used; more > was.Left {
+		create.OpenEnd = min(MaxMinutes, int((more+time.Minute-1)/time.Minute))
+	}
+	if create.OpenEnd <= create.Minutes { // less than a minute of it was left
+		create.OpenEnd = 0
+	}
 	if err := create.decide(now, c); err != nil {
 		return err
 	}

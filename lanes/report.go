@@ -137,13 +137,18 @@ func (r Report) late(now Instant, c *Change) error {
 	return nil
 }
 
-// Inspect records the faults that the controller has in force when its link comes up.
-type Inspect struct{ Faults []string }
+// Inspect records what the controller says when its link comes up: the faults that it has in force, and what it proves
+// of its fire line.
+type Inspect struct {
+	Faults []string
+	Proof  Proof
+}
 
 // Name implements Command.
 func (Inspect) Name() string { return "inspect" }
 
-func (cmd Inspect) decide(_ Instant, c *Change) error {
+func (cmd Inspect) decide(now Instant, c *Change) error {
 	c.Lane.Fault = strings.Join(cmd.Faults, "; ")
+	c.prove(cmd.Proof, now)
 	return nil
 }

@@ -121,7 +121,7 @@ func (l Lane) checkSale(now Instant, byStaff bool, token string) error {
 
 // isPromised reports whether the minutes of the sale were promised to whoever has its token of the lane's reservation.
 func (l Lane) isPromised(now Instant, sale Create) bool {
-	return l.ReservedFor(now) > 0 && l.Reservation.isOf(sale.Reservation) && sale.Minutes <= l.Reservation.Minutes &&
+	return l.ReservedFor(now) > 0 && l.Reservation.isOf(sale.Reservation) && max(sale.Minutes, sale.OpenEnd) <= l.Reservation.Minutes &&
 		(l.GroupHours[sale.Group] == nil || sale.Group == l.Reservation.Group)
 }
 

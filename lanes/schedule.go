@@ -2,7 +2,6 @@ package lanes
 
 import (
 	"slices"
-	"time"
 
 	"github.com/google/uuid"
 )
@@ -73,11 +72,7 @@ func (l Lane) SaleHours() *Hours {
 // it leaves does: nil where it may move. What runs on after closing anyway moves between lanes that close together.
 func (l Lane) closesFor(s Session, to Lane, now Instant) error {
 	own, next := l.HoursOf(s.Group).At(now.Wall), to.HoursOf(s.Group).At(now.Wall)
-	left := s.Remaining(now)
-	if s.Purchase.pending() {
-		left += time.Duration(s.Purchase.Minutes()) * time.Minute
-	}
-	if room := next.left(now.Wall); left <= room || own.left(now.Wall) <= room {
+	if room := next.left(now.Wall); s.mayRun(now) <= room || own.left(now.Wall) <= room {
 		return nil
 	}
 	return next.refusal(now.Wall, 0, MaxMinutes)

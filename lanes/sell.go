@@ -21,6 +21,9 @@ type Create struct {
 	WarnAt []time.Duration
 	// Grace keeps it on the lane for the range's grace once its time is used up.
 	Grace bool
+	// OpenEnd lets it go on once the minutes are used up, until so many minutes have been used in all: more than
+	// Minutes, and MaxMinutes at most. 0: it does not. It excludes Grace.
+	OpenEnd int
 	// Correlation is what the POS gives the session to know it by; nil: nothing.
 	Correlation *Correlation
 	// Reservation is the token of the lane's reservation; empty: the POS has none.
@@ -37,19 +40,29 @@ func (cmd Create) decide(now Instant, c *Change) error {
 	if cmd.Minutes < MinMinutes || cmd.Minutes > MaxMinutes {
 		return ErrDurationOutOfRange
 	}
+	if cmd.OpenEnd != 0 {
+		if cmd.OpenEnd <= cmd.Minutes || cmd.OpenEnd > MaxMinutes {
+			return ErrDurationOutOfRange
+		}
+		if c.Lane.Unproven != nil {
+			return ErrNoOpenEnd
+		}
+	}
 	sold, promised := time.Duration(cmd.Minutes)*time.Minute, c.Lane.isPromised(now, cmd)
-	if err := c.Lane.HoursOf(cmd.Group).beforeClosing(now, 0, cmd.Minutes, MaxMinutes); err != nil && !cmd.AfterClosing && !promised {
+	lasts := max(cmd.Minutes, cmd.OpenEnd)
+	if err := c.Lane.HoursOf(cmd.Group).beforeClosing(now, 0, lasts, MaxMinutes); err != nil && !cmd.AfterClosing && !promised {
 		return err
 	}
 	s := Session{
 		ID: cmd.Session, Group: cmd.Group, Customer: cmd.Customer, Purchasing: cmd.Purchasing,
-		Sold: sold, Phase: Waiting, Left: sold, Since: now, Created: now, WarnAt: cmd.WarnAt, Grace: cmd.Grace,
+		Sold: sold, Phase: Waiting, Left: sold, Since: now, Created: now, WarnAt: cmd.WarnAt,
+		Grace: cmd.Grace && cmd.OpenEnd == 0, OpenEnd: time.Duration(cmd.OpenEnd) * time.Minute,
 		Correlation: cmd.Correlation,
 	}
 	c.Lane.Uncleared = nil // whoever sells it sends the next customer there
 	c.Lane.Reservation = nil
 	c.Events = make([]Event, 0, 2)
-	c.decision.Minutes, c.decision.Passed = cmd.Minutes, 0
+	c.decision.Minutes, c.decision.OpenEnd, c.decision.Passed = cmd.Minutes, s.OpenEnd, 0
 	c.addEvent(SessionCreated, &s, c.Lane.ID, now)
 	if cmd.AutoStart {
 		s = c.enter(s, now, now)
@@ -121,7 +134,7 @@ func (c *Change) sell(s Session, now Instant, minutes int) error {
 // extend returns the session with so many minutes more, or less with a minus. One that was in its grace runs again, or
 // is paused by the hold over its lane.
 func (c *Change) extend(s Session, now Instant, minutes int) (Session, error) {
-	longer, err := s.sell(now, time.Duration(minutes)*time.Minute)
+	longer, err := c.tellBeyond(s, c.Lane.ID, now).sell(now, time.Duration(minutes)*time.Minute)
 	if err != nil {
 		return s, err
 	}

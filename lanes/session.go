@@ -30,7 +30,7 @@ type Session struct {
 	Purchasing bool          `json:"enable_purchasing"` // as asked at creation; it takes effect where the range has purchasing
 	Sold       time.Duration `json:"sold_ns"`           // in all, whole minutes
 	Phase      Phase         `json:"phase"`
-	Left       time.Duration `json:"left_ns"` // when the clock last started (running) or stopped (paused)
+	Left       time.Duration `json:"left_ns"` // when the clock last started (running) or stopped (paused); negative: owed
 	Since      Instant       `json:"since"`   // when that was; created, for a waiting session
 	Created    Instant       `json:"created"`
 	Began      *Instant      `json:"began,omitempty"`     // nil until the customer entered
@@ -48,6 +48,16 @@ type Session struct {
 	// the lane, once its deadline is behind it; nil: it is not.
 	Grace      bool     `json:"grace,omitempty"`
 	StaysUntil *Instant `json:"stays_until,omitempty"`
+	// OpenEnd is the time that may be used in all, where that may be more than what was sold; 0: it has no open end
+	// (see openend.go). Settled is what was used beyond what was sold, and paid later. GoneBeyond: that it goes on
+	// has been told.
+	OpenEnd    time.Duration `json:"open_end_ns,omitempty"`
+	Settled    time.Duration `json:"settled_ns,omitempty"`
+	GoneBeyond bool          `json:"gone_beyond,omitempty"`
+	// Unproven is since when nobody can prove that the line is open beyond what was sold; nil: it is known. Uncharged
+	// is what was not charged for that since the last event, for the Decision of the next.
+	Unproven  *Instant      `json:"unproven,omitempty"`
+	Uncharged time.Duration `json:"uncharged_ns,omitempty"`
 	// Start is the start that the session was given to begin with others, nil without one.
 	Start *Start `json:"start,omitempty"`
 	// Turn is what the lane had waited on which the session began, nil before that and where it is not known.
@@ -79,15 +89,10 @@ func (c *Correlation) IDOrNone() string {
 	return c.ExternalID
 }
 
-// Remaining is the time left at now: never negative, never more than was left when the clock last started.
-func (s Session) Remaining(now Instant) time.Duration {
-	if s.Phase != Running {
-		return s.Left
-	}
-	return min(max(0, s.Left-now.Since(s.Since)), s.Left)
-}
+// Remaining is what is left at now of what was sold: never negative, never more than when the clock last started.
+func (s Session) Remaining(now Instant) time.Duration { return max(0, s.balance(now)) }
 
-// Used is the time that ran, up to now. Used and Remaining always make up Sold.
+// Used is the time that ran, up to now, of what was sold. Used and Remaining always make up Sold; see Beyond.
 func (s Session) Used(now Instant) time.Duration { return s.Sold - s.Remaining(now) }
 
 // PausedFor is the time spent in pauses, up to now.
@@ -116,7 +121,8 @@ func (s Session) begin(at Instant) Session {
 
 // pause stops the clock of a running session.
 func (s Session) pause(now Instant, byHold bool) Session {
-	s.Left = s.Remaining(now)
+	s = s.forgo(now)
+	s.Left = s.balance(now)
 	s.Phase, s.Since, s.ByHold = Paused, now, byHold
 	return s
 }
@@ -128,8 +134,8 @@ func (s Session) resume(now Instant) Session {
 	return s
 }
 
-// sell changes the sold time by d, and the time left with it. Time that is being bought counts as sold. A session that
-// is in its grace runs again, with what is added.
+// sell changes the sold time by d, and the time left with it; what is owed is settled first. Time that is being bought
+// counts as sold. A session that is in its grace runs again, with what is added.
 func (s Session) sell(now Instant, d time.Duration) (Session, error) {
 	sold := s.Sold + d
 	most := MaxMinutes * time.Minute
@@ -146,8 +152,11 @@ func (s Session) sell(now Instant, d time.Duration) (Session, error) {
 	if s.InGrace() {
 		s = s.endGrace(now)
 	}
+	s = s.forgo(now)
+	s.Settled += max(0, min(d, -s.balance(now)))
 	s.Sold = sold
 	s.Left += d
+	s.GoneBeyond = s.GoneBeyond && s.Remaining(now) == 0
 	if warned = max(warned, s.Remaining(now)); warned != s.warned() { // what is left again is told again
 		s.Told = warned
 	}

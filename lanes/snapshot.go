@@ -124,6 +124,10 @@ func (s Snapshot) Restore(now, last Checkpoint) Lane {
 		until := *session.StaysUntil
 		session.StaysUntil = &Instant{Wall: until.Wall, Mono: now.At.Mono - ago(until)}
 	}
+	if session.Unproven != nil {
+		unproven := carry(*session.Unproven)
+		session.Unproven = &unproven
+	}
 	lane.Session = &session
 	return lane
 }
@@ -140,10 +144,11 @@ const (
 // Ended is a session on record: how it stood when it ended. In the history, cursors ascend in the order of saving.
 type Ended struct {
 	Cursor  uint64        `json:"cursor"`
-	Session Session       `json:"session"` // its Left is what was left
+	Session Session       `json:"session"` // its Left is what was left, its Settled what of Beyond was paid
 	Lane    uuid.UUID     `json:"lane_id"`
 	At      time.Time     `json:"ended_at"`
 	Reason  EndReason     `json:"end_reason"` // Expired, Simulated, or who stopped it (By)
 	Used    time.Duration `json:"used_ns"`
 	Paused  time.Duration `json:"paused_ns"`
+	Beyond  time.Duration `json:"beyond_ns,omitempty"` // that was used beyond what was sold, settled or not
 }

@@ -87,6 +87,7 @@ func (s *story) step(t *testing.T, d *datadriven.TestData) string {
 	command, err := s.command(t, d, lane)
 	if err == nil {
 		var change lanes.Change
+		lane = s.lanes[s.at]
 		if change, err = lane.Decide(s.now, command); err == nil {
 			return s.apply(lane, change) + describeRecord(s.now, d, lane, command, change) + s.describeLanes()
 		}
@@ -113,7 +114,12 @@ func (s *story) command(t *testing.T, d *datadriven.TestData, lane lanes.Lane) (
 		d.ScanArgs(t, "of-session", &number)
 		session = sessionID(number)
 	}
-	number := func(name string) (n int) { d.ScanArgs(t, name, &n); return n }
+	number := func(name string) (n int) {
+		if name != "open-end" || d.HasArg(name) {
+			d.ScanArgs(t, name, &n)
+		}
+		return n
+	}
 	switch d.Cmd {
 	case "create":
 		s.sold++
@@ -123,7 +129,7 @@ func (s *story) command(t *testing.T, d *datadriven.TestData, lane lanes.Lane) (
 			Purchasing: !d.HasArg("without-purchasing"), AutoStart: d.HasArg("auto-start"),
 			ByStaff: d.HasArg("by-staff"), AfterClosing: d.HasArg("after-closing"), WarnAt: s.durations(t, d, "warn-at"),
 			Reservation: word(t, d, "reservation"),
-			Grace:       d.HasArg("grace"),
+			Grace:       d.HasArg("grace"), OpenEnd: number("open-end"),
 		}, nil
 	case "enter":
 		return lanes.Enter{Session: session, Age: s.duration(t, d, "ago")}, nil
@@ -145,6 +151,21 @@ func (s *story) command(t *testing.T, d *datadriven.TestData, lane lanes.Lane) (
 		return lanes.Expire{}, nil
 	case "warn":
 		return lanes.Warn{}, nil
+	case "go-beyond":
+		return lanes.GoBeyond{}, nil
+	case "link-lost":
+		since := s.now
+		lane.Unproven = &since
+		s.lanes[s.at] = lane
+		return lanes.LinkLost{}, nil
+	case "link-up": // the hardware says what it has in force
+		if !d.HasArg("without-capability") {
+			lane.Unproven = nil
+		}
+		s.lanes[s.at] = lane
+		return lanes.Inspect{Proof: lanes.Proof{
+			OpenEnd: !d.HasArg("without-capability"), Session: session, Open: d.HasArg("open-for"), RunsFor: s.duration(t, d, "open-for"),
+		}}, nil
 	case "schedule":
 		return lanes.Schedule{Session: session, Start: lanes.Start{ID: sessionID(number("start")), At: s.now.Add(s.duration(t, d, "in"))}}, nil
 	case "unschedule":
@@ -258,7 +279,7 @@ func (s *story) crash(t *testing.T, d *datadriven.TestData) string {
 	}
 	before := s.lanes[s.at]
 	now := lanes.Checkpoint{At: s.now, Boot: s.boot}
-	lane := snapshot.Restore(now, checkpoint).RanOn(checkpoint.Down(now), s.now)
+	lane := snapshot.Restore(now, checkpoint).RanOn(checkpoint.Down(now), s.now).Unseen(checkpoint.Down(now), s.now)
 	s.lanes[s.at] = lane.WithUnsaved(before)
 	return s.describeLanes()
 }
@@ -309,6 +330,9 @@ func (s *story) apply(before lanes.Lane, change lanes.Change) string {
 		if at := event.GraceEndsAt; at != nil {
 			fmt.Fprintf(&out, "  in its grace until %s\n", at.Format("15:04:05"))
 		}
+		if b := event.Beyond; b != nil {
+			fmt.Fprintf(&out, "  %s beyond, %s of it settled\n", b.Used, b.Settled)
+		}
 	}
 	unread := before
 	unread.Log = change.Lane.Log
@@ -319,6 +343,9 @@ func (s *story) apply(before lanes.Lane, change lanes.Change) string {
 		s.ended = *e
 		fmt.Fprintf(&out, "ended %s at %s: %s used, %s left, %s in pauses\n",
 			e.Reason, e.At.Format("15:04:05"), e.Used, e.Session.Left, e.Paused)
+		if e.Beyond > 0 {
+			fmt.Fprintf(&out, "  %s beyond, %s of it settled\n", e.Beyond, e.Session.Settled)
+		}
 	}
 	out.WriteString(s.purchases.describeSettled(change))
 	if change.Missing > 0 {
@@ -374,6 +401,12 @@ func (s *story) describeLanes() string {
 		fmt.Fprintf(&out, "%s, %s left of %s", lane.Session.Phase, lane.Session.Remaining(s.now), lane.Session.Sold)
 		if deadline, running := lane.Deadline(); running {
 			fmt.Fprintf(&out, ", until %s", deadline.Wall.Format("15:04:05"))
+		}
+		if b := lane.Session.Beyond(s.now); b.Used > 0 {
+			fmt.Fprintf(&out, ", %s beyond, %s of it settled", b.Used, b.Settled)
+		}
+		if lane.Session.Unproven != nil {
+			out.WriteString(", nobody knows whether the line is open")
 		}
 		if end, found := lane.GraceEnd(); found {
 			fmt.Fprintf(&out, ", in its grace until %s, %s from now", end.Wall.Format("15:04:05"), time.Duration(*lane.GraceLeft(s.now))*time.Millisecond)

@@ -21,6 +21,10 @@ type SessionView struct {
 	// GraceEndsAt is when its grace is over, in which it is; nil: it is in none.
 	GraceEndsAt *time.Time
 	Purchasing  bool // in effect: asked for, and offered by the range
+	// OpenEnd is how many minutes may be used in all, 0: it has no open end. Beyond is what was used beyond what was
+	// sold.
+	OpenEnd int
+	Beyond  Beyond
 
 	Correlation *Correlation // nil: none; never modified
 }
@@ -37,6 +41,7 @@ func (l Lane) View(now Instant) *SessionView {
 
 func (l *Lane) view(now Instant) SessionView {
 	view := l.Session.view(l.ID, l.Session.Remaining(now))
+	view.Beyond = l.Session.Beyond(now)
 	view.Purchasing = view.Purchasing && l.Purchasing
 	return view
 }
@@ -44,6 +49,7 @@ func (l *Lane) view(now Instant) SessionView {
 // View is the picture of the session as it ended.
 func (e Ended) View() *SessionView {
 	view := e.Session.view(e.Lane, e.Session.Left)
+	view.Beyond = Beyond{Used: e.Beyond, Settled: e.Session.Settled}
 	return &view
 }
 
@@ -52,6 +58,7 @@ func (s *Session) view(lane uuid.UUID, remaining time.Duration) SessionView {
 		ID: s.ID, Lane: lane, Group: s.Group, Customer: s.Customer, Phase: s.Phase,
 		Minutes: int(s.Sold / time.Minute), Remaining: remaining,
 		Created: s.Created.Wall, Purchasing: s.Purchasing, Correlation: s.Correlation,
+		OpenEnd: int(s.OpenEnd / time.Minute),
 	}
 	switch {
 	case s.Began != nil:

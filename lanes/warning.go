@@ -93,9 +93,9 @@ func (l Lane) untold(remaining time.Duration) (due []time.Duration) {
 }
 
 // NextWarning is when the session is warned next; in the past, a warning is due. There is none while its time does
-// not run.
+// not run, and beyond what was sold.
 func (l Lane) NextWarning() (at Instant, found bool) {
-	if l.Session == nil || l.Session.Phase != Running {
+	if l.Session == nil || l.Session.Phase != Running || l.Session.GoneBeyond {
 		return at, false
 	}
 	longest := time.Duration(0)
@@ -110,7 +110,7 @@ func (l Lane) NextWarning() (at Instant, found bool) {
 // WarningDue reports whether the session has to be warned at now.
 func (l Lane) WarningDue(now Instant) bool {
 	at, found := l.NextWarning()
-	return found && !now.Before(at) && !l.Due(now)
+	return found && !now.Before(at) && !l.Due(now) && l.Session.Remaining(now) > 0
 }
 
 // Warn tells that a session's time will soon be used up, once for each time left that is to be told. Where several

@@ -65,7 +65,7 @@ func (w warningModel) follow(t *rapid.T, before lanes.Lane, change lanes.Change,
 		require.Equal(t, remaining, endings[0].Remaining)
 		w.tell(t, before.Session.ID, remaining)
 	case lanes.Advance:
-		if before.Session.InGrace() { // no time is left that could run
+		if before.Session.Remaining(now) == 0 { // no time is left that could run: it is in its grace, or beyond
 			require.Empty(t, endings)
 			break
 		}

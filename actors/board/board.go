@@ -130,9 +130,15 @@ func (b *Board) publish(changed []lanes.Lane) {
 	}
 }
 
-// PublishLink shows the state of the lane's link, why the lane is not usable (empty when it is), and whether
-// it is parked.
-func (b *Board) PublishLink(lane uuid.UUID, state lanes.LinkState, since time.Time, notUsable string, parked bool) {
+// Hardware is what the lane knows of its hardware.
+type Hardware struct {
+	NotUsable string         // why it is not, empty when it is
+	Parked    bool           // for repeated defects of the gateway
+	Unproven  *lanes.Instant // that of the lane
+}
+
+// PublishLink shows the state of the lane's link, and what follows of it.
+func (b *Board) PublishLink(lane uuid.UUID, state lanes.LinkState, since time.Time, hardware Hardware) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	i, found := b.places[lane]
@@ -140,8 +146,8 @@ func (b *Board) PublishLink(lane uuid.UUID, state lanes.LinkState, since time.Ti
 		return
 	}
 	status := &b.lanes[i]
-	status.Link, status.LinkSince, status.NotUsable, status.Parked = state, since, notUsable, parked
-	status.Lane.Usable = notUsable == ""
+	status.Link, status.LinkSince, status.NotUsable, status.Parked = state, since, hardware.NotUsable, hardware.Parked
+	status.Lane.Usable, status.Lane.Unproven = hardware.NotUsable == "", hardware.Unproven
 	b.noteChange(i)
 	b.raiseVersion()
 }

@@ -154,7 +154,7 @@ func TestAChangeWakesThoseWhoFollowItsLane(t *testing.T) {
 	last := version
 	for name, change := range map[string]func(){
 		"lane": func() { b.Publish(held(0)) }, "saved": func() { b.PublishSaved(held(0)) },
-		"link":              func() { b.PublishLink(all[0].ID, lanes.LinkUp, time.Time{}, "", false) },
+		"link":              func() { b.PublishLink(all[0].ID, lanes.LinkUp, time.Time{}, Hardware{}) },
 		"locked":            func() { b.PublishLocked(all[0].ID, true) },
 		"moved to this one": func() { b.Publish(all[1], held(0)) },
 	} {
@@ -183,7 +183,7 @@ func TestAChangeWakesThoseWhoFollowItsLane(t *testing.T) {
 // What is saved of a lane is shown as it was saved; what its actor alone knows stays until that publishes it.
 func TestWhatIsSavedOfALaneIsShown(t *testing.T) {
 	b, all := fullBoard(2)
-	b.PublishLink(all[1].ID, lanes.LinkDown, noon.Wall, "no connection", false)
+	b.PublishLink(all[1].ID, lanes.LinkDown, noon.Wall, Hardware{NotUsable: "no connection"})
 	session := all[0].Session
 	from, to := all[0], all[1]
 	from.Session, to.Session, to.Usable = nil, session, true // decided while the link was up

@@ -77,6 +77,8 @@ type Hello struct {
 	Session  uuid.UUID     // uuid.Nil: none
 	Phase    lanes.Phase   // of that session, as the controller has it
 	Left     time.Duration // of that session
+	Beyond   time.Duration // likewise: for so long it stays open when that is used up
+	OpenEnd  bool          // it can do that: lines stay open beyond what was sold
 	Faults   []string      // of the hardware, in force
 }
 
@@ -125,5 +127,5 @@ func (s State) BeginsByItself() bool {
 
 // Open reports whether the state opens the fire line at that time.
 func (s State) Open(now lanes.Instant) bool {
-	return !s.Hold && s.Session != nil && s.Session.Phase == lanes.Running && s.Session.Remaining(now) > 0
+	return !s.Hold && s.Session != nil && s.Session.Phase == lanes.Running && s.Session.RunsFor(now) > 0
 }

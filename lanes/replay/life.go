@@ -129,6 +129,9 @@ func (l *life) compute(event lanes.Event) []string {
 	if recorded, right := event.GraceEndsAt, computed.GraceEndsAt; (recorded == nil) != (right == nil) || recorded != nil && !recorded.Equal(*right) {
 		different("the end of the grace", optionalStamp(recorded), optionalStamp(right))
 	}
+	if recorded, right := event.Beyond, computed.Beyond; (recorded == nil) != (right == nil) || recorded != nil && *recorded != *right {
+		different("what was used beyond what was sold", orZero(recorded), orZero(right))
+	}
 	return faults
 }
 
@@ -151,10 +154,10 @@ func (l *life) decide(event lanes.Event, d lanes.Decision) (lanes.Change, error)
 		}
 		lane = jumped.Lane
 	}
-	if d.Command == pauseName { // it may follow a start of the same change, which has an older label
+	if d.Command == pauseName || event.Kind == lanes.SessionBeyond { // what it follows in the same change has an older label
 		now.Wall = now.Wall.Add(d.Stepped)
 	}
-	lane = inGrace(lane, d.InGrace)
+	lane = unproven(inGrace(lane, d.InGrace), d)
 	if lane.Session != nil {
 		now.Mono = lane.Session.Since.Mono + d.Passed
 	}
@@ -200,6 +203,27 @@ func inGrace(lane lanes.Lane, grace time.Duration) lanes.Lane {
 	return lane
 }
 
+// unproven returns the lane with a session of which that can be proven, and is charged, that the decision says.
+func unproven(lane lanes.Lane, d lanes.Decision) lanes.Lane {
+	if lane.Session == nil || !lane.Session.HasOpenEnd() {
+		return lane
+	}
+	s := *lane.Session
+	s.Left += d.Uncharged
+	if s.Unproven = nil; d.Unproven != nil {
+		s.Unproven = new(s.Since.Add(*d.Unproven))
+	}
+	lane.Session = &s
+	return lane
+}
+
+func orZero(beyond *lanes.Beyond) lanes.Beyond {
+	if beyond == nil {
+		return lanes.Beyond{}
+	}
+	return *beyond
+}
+
 var (
 	advanceName = lanes.Advance{}.Name()
 	pauseName   = lanes.Pause{}.Name()
@@ -212,6 +236,7 @@ func (l *life) command(lane *lanes.Lane, event lanes.Event, d lanes.Decision) la
 	case lanes.Create{}.Name(), lanes.Reopen{}.Name():
 		return lanes.Create{
 			Session: l.id, Minutes: d.Minutes, AutoStart: d.Phase != lanes.Waiting, ByStaff: true, Correlation: event.Correlation,
+			OpenEnd: int(d.OpenEnd / time.Minute),
 		}
 	case lanes.Enter{}.Name(), lanes.Report{Kind: lanes.ReportEntered}.Name(), lanes.Begin{}.Name():
 		if s := lane.Session; s != nil && d.Late < 0 { // a report that waited longer than the hold which it came under
@@ -237,6 +262,8 @@ func (l *life) command(lane *lanes.Lane, event lanes.Event, d lanes.Decision) la
 		return lanes.Expire{}
 	case lanes.Warn{}.Name():
 		return lanes.Warn{}
+	case lanes.GoBeyond{}.Name(), lanes.Inspect{}.Name(): // of what the hardware says at its begin nothing else has an event
+		return lanes.GoBeyond{}
 	case advanceName:
 		return lanes.Advance{Session: l.id, By: d.Advanced + d.InGrace}
 	case lanes.CallHelp{}.Name():

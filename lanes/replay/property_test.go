@@ -28,8 +28,9 @@ func TestTheRecordGivesTheSameSessionsAgain(t *testing.T) {
 			"create": func(t *rapid.T) {
 				w.decide(w.drawLane(t), lanes.Create{
 					Session: w.newID(), Minutes: minutes(1), AutoStart: rapid.Bool().Draw(t, "auto-start"), Purchasing: true, ByStaff: true,
-					Grace:  rapid.Bool().Draw(t, "grace"),
-					WarnAt: rapid.SampledFrom([][]time.Duration{nil, nil, {}, {20 * time.Minute, time.Minute}}).Draw(t, "warn at"),
+					Grace:   rapid.Bool().Draw(t, "grace"),
+					OpenEnd: rapid.SampledFrom([]int{0, 0, 240, 480}).Draw(t, "open end"),
+					WarnAt:  rapid.SampledFrom([][]time.Duration{nil, nil, {}, {20 * time.Minute, time.Minute}}).Draw(t, "warn at"),
 				})
 			},
 			"enter": func(t *rapid.T) {
@@ -78,6 +79,22 @@ func TestTheRecordGivesTheSameSessionsAgain(t *testing.T) {
 			},
 			"begin":     func(t *rapid.T) { w.decide(w.drawLane(t), lanes.Begin{}) },
 			"warn":      func(t *rapid.T) { w.decide(w.drawLane(t), lanes.Warn{}) },
+			"go beyond": func(t *rapid.T) { w.decide(w.drawLane(t), lanes.GoBeyond{}) },
+			"link lost": func(t *rapid.T) {
+				lane, since := w.drawLane(t), w.now
+				w.lanes[lane].Unproven = &since
+				w.decide(lane, lanes.LinkLost{})
+			},
+			"link up": func(t *rapid.T) {
+				lane, proof := w.drawLane(t), lanes.Proof{OpenEnd: rapid.Bool().Draw(t, "can"), Open: true}
+				if s := w.lanes[lane].Session; s != nil && !w.lanes[lane].Due(w.now) {
+					proof.Session, proof.RunsFor = s.ID, s.RunsFor(w.now)+time.Duration(rapid.Int64Range(0, int64(10*time.Minute)).Draw(t, "stood still"))
+				}
+				w.decide(lane, lanes.Inspect{Proof: proof})
+				if proof.OpenEnd {
+					w.lanes[lane].Unproven = nil
+				}
+			},
 			"call help": func(t *rapid.T) { w.decide(w.drawLane(t), lanes.CallHelp{}) },
 			"help done": func(t *rapid.T) { w.decide(w.drawLane(t), lanes.HelpDone{}) },
 			"hold":      func(t *rapid.T) { w.decide(w.drawLane(t), lanes.Hold{}) },
@@ -237,7 +254,7 @@ func (w *world) restart(t *rapid.T) {
 	}
 	now := lanes.Checkpoint{At: w.now, Boot: string(rune('a' + w.boot))}
 	for i := range w.lanes {
-		w.lanes[i] = saved[i].Restore(now, last).RanOn(last.Down(now), w.now).WithUnsaved(w.lanes[i])
+		w.lanes[i] = saved[i].Restore(now, last).RanOn(last.Down(now), w.now).Unseen(last.Down(now), w.now).WithUnsaved(w.lanes[i])
 	}
 }
 

@@ -239,6 +239,8 @@ func differences(recorded, computed lanes.Ended) (faults []string) {
 	compare("time sold", r.Sold, c.Sold)
 	compare("time used", recorded.Used, computed.Used)
 	compare("time left", r.Left, c.Left)
+	compare("time used beyond what was sold", recorded.Beyond, computed.Beyond)
+	compare("time settled later", r.Settled, c.Settled)
 	compare("time paused", recorded.Paused, computed.Paused)
 	compare("time in pauses that were over", r.Rested, c.Rested)
 	compare("phase at the end", r.Phase, c.Phase)

@@ -118,6 +118,11 @@ func sessions() *rapid.Generator[lanes.Session] {
 			Facts: rapid.Uint64().Draw(t, "facts"), RanOn: time.Duration(rapid.Int64().Draw(t, "ran on")),
 			Advanced: time.Duration(rapid.Int64().Draw(t, "advanced")),
 			WarnAt:   durations().Draw(t, "warn at"), Told: time.Duration(rapid.Int64().Draw(t, "told")),
+			OpenEnd: time.Duration(rapid.Int64().Draw(t, "open end")), Settled: time.Duration(rapid.Int64().Draw(t, "settled")),
+			GoneBeyond: rapid.Bool().Draw(t, "gone beyond"), Uncharged: time.Duration(rapid.Int64().Draw(t, "uncharged")),
+		}
+		if rapid.Bool().Draw(t, "is unproven") {
+			s.Unproven = new(instants().Draw(t, "unproven"))
 		}
 		if rapid.Bool().Draw(t, "has a start") {
 			s.Start = &lanes.Start{ID: ids().Draw(t, "start"), At: instants().Draw(t, "starts at")}
@@ -241,6 +246,9 @@ func events() *rapid.Generator[lanes.Logged] {
 		if rapid.Bool().Draw(t, "has a grace") {
 			e.Event.GraceEndsAt = new(instants().Draw(t, "grace ends at").Wall)
 		}
+		if rapid.Bool().Draw(t, "has an open end") {
+			e.Event.Beyond = &lanes.Beyond{Used: time.Duration(rapid.Int64().Draw(t, "beyond")), Settled: time.Duration(rapid.Int64().Draw(t, "settled"))}
+		}
 		if rapid.Bool().Draw(t, "has a decision") {
 			e.Event.Decision = new(decisions().Draw(t, "decision"))
 		}
@@ -258,7 +266,7 @@ func events() *rapid.Generator[lanes.Logged] {
 
 func decisions() *rapid.Generator[lanes.Decision] {
 	return rapid.Custom(func(t *rapid.T) lanes.Decision {
-		return lanes.Decision{
+		d := lanes.Decision{
 			Command: names().Draw(t, "command"), By: lanes.By(names().Draw(t, "by")), Held: rapid.Bool().Draw(t, "held"),
 			Passed: time.Duration(rapid.Int64().Draw(t, "passed")), Late: time.Duration(rapid.Int64().Draw(t, "late")),
 			Stepped: time.Duration(rapid.Int64().Draw(t, "stepped")),
@@ -268,7 +276,12 @@ func decisions() *rapid.Generator[lanes.Decision] {
 
 			TellsExpired: rapid.Bool().Draw(t, "tells expired"),
 			Grace:        time.Duration(rapid.Int64().Draw(t, "grace")), InGrace: time.Duration(rapid.Int64().Draw(t, "in grace")),
+			OpenEnd: time.Duration(rapid.Int64().Draw(t, "open end")), Uncharged: time.Duration(rapid.Int64().Draw(t, "uncharged")),
 		}
+		if rapid.Bool().Draw(t, "is unproven") {
+			d.Unproven = new(time.Duration(rapid.Int64().Draw(t, "unproven")))
+		}
+		return d
 	})
 }
 
@@ -303,6 +316,7 @@ func endedSessions() *rapid.Generator[lanes.Ended] {
 			Cursor: cursors().Draw(t, "cursor"), Session: sessions().Draw(t, "session"), Lane: ids().Draw(t, "lane"),
 			At: instants().Draw(t, "at").Wall, Reason: lanes.EndReason(names().Draw(t, "reason")),
 			Used: time.Duration(rapid.Int64().Draw(t, "used")), Paused: time.Duration(rapid.Int64().Draw(t, "paused")),
+			Beyond: time.Duration(rapid.Int64().Draw(t, "beyond")),
 		}
 	})
 }

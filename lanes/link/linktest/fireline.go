@@ -15,6 +15,8 @@ var fireLine = []Test{
 	{"only a running session that is not held is open and counts", with(safetyTable)},
 	{"at zero it locks by itself", with(countdown)},
 	{"a session in its grace is locked, and opens with more minutes", with(grace)},
+	{"with an open end it stays open at zero, and locks by itself at its bound", with(openEnd)},
+	{"it says in its hello for how long it stays open beyond zero", with(openEndOverReconnect)},
 	{"it runs out while the link is down", with(runOut)},
 	{"a hold locks at once, and over a reconnect until a state says otherwise", with(holdOverReconnect)},
 	{"after a power cut it is locked until a state comes", with(powerCut)},
@@ -88,6 +90,48 @@ func grace(s fixture) {
 	longer.Phase, longer.Left, longer.Since = lanes.Running, time.Minute, s.Now()
 	s.send(conn, received, link.State{Revision: 4, Session: &longer})
 	assert.True(s, s.Controller.Shown().Open)
+}
+
+func openEnd(s fixture) {
+	conn, hello, received := s.dial()
+	assert.True(s, hello.OpenEnd)
+	session := s.session(lanes.Running, time.Hour)
+	session.OpenEnd = session.Sold + 200*time.Millisecond
+	session.Left = 100 * time.Millisecond
+	s.send(conn, received, link.State{Revision: 1, Session: session})
+	s.wait("the remaining time is used up", func() bool { return s.Controller.Shown().Remaining == 0 })
+	shown := s.Controller.Shown()
+	assert.True(s, shown.Open || !s.Now().Before(session.Since.Add(300*time.Millisecond-tick)), "closed before its bound")
+	assert.LessOrEqual(s, shown.Beyond, 200*time.Millisecond)
+	s.locksAtZero(session.Since.Add(300 * time.Millisecond))
+	assert.Zero(s, s.Controller.Shown().Beyond)
+
+	held := *session
+	held.Left, held.Since = -time.Minute, s.Now()
+	held.OpenEnd = held.Sold + time.Hour
+	s.send(conn, received, link.State{Revision: 2, Session: &held, Hold: true})
+	assert.False(s, s.Controller.Shown().Open, "a hold locks beyond zero too")
+	s.send(conn, received, link.State{Revision: 3, Session: &held})
+	assert.True(s, s.Controller.Shown().Open)
+	paused := held
+	paused.Phase = lanes.Paused
+	s.send(conn, received, link.State{Revision: 4, Session: &paused})
+	assert.False(s, s.Controller.Shown().Open)
+}
+
+func openEndOverReconnect(s fixture) {
+	conn, _, received := s.dial()
+	session := s.session(lanes.Running, -time.Minute)
+	session.OpenEnd = session.Sold + time.Hour
+	s.send(conn, received, link.State{Revision: 1, Session: session})
+	s.cut(received)
+	assert.True(s, s.Controller.Shown().Open)
+
+	_, hello, _ := s.dial()
+	assert.Equal(s, session.ID, hello.Session)
+	assert.Zero(s, hello.Left)
+	assert.LessOrEqual(s, hello.Beyond, 59*time.Minute)
+	assert.Greater(s, hello.Beyond, 59*time.Minute-patience)
 }
 
 func runOut(s fixture) {

@@ -55,6 +55,7 @@ type Shown struct {
 	Session   uuid.UUID
 	Phase     lanes.Phase
 	Remaining time.Duration
+	Beyond    time.Duration // for so long it stays open when that is used up
 	Hold      bool
 	Revision  uint64 // of the state in force, 0: none since power-up
 

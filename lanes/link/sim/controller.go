@@ -41,6 +41,7 @@ type Controller struct {
 	refusing bool
 	posing   bool
 	stalled  bool
+	older    bool // it locks at zero, whatever it is told
 }
 
 // liveness is what the controller knows of the gateway. A connection in the process counts as a sign of life
@@ -56,6 +57,7 @@ type Shown struct {
 	Session   uuid.UUID
 	Phase     lanes.Phase // as the gateway sent it: a session that ran out is Running with nothing remaining
 	Remaining time.Duration
+	Beyond    time.Duration // for so long it stays open when that is used up
 	Hold      bool
 	Revision  uint64 // of the state in force, in its connection; 0: none since power-up
 
@@ -217,6 +219,14 @@ func (c *Controller) Pose(posing bool) {
 	c.posing = posing
 }
 
+// CloseAtZero makes the controller one without the capability of an open end while it is on: it does not declare it,
+// and locks when the remaining time of the next states is used up.
+func (c *Controller) CloseAtZero(on bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.older = on
+}
+
 // Stall stops the controller from applying states while it is on; afterwards it applies the newest one.
 // Reports and acks continue.
 func (c *Controller) Stall(stalled bool) {
@@ -254,9 +264,10 @@ func (c *Controller) refusal(lane link.Lane) error {
 
 // hello says what is in force. mu is held.
 func (c *Controller) hello(now lanes.Instant) link.Hello {
-	hello := link.Hello{LogID: c.log.last.ID, Firmware: "sim", Hold: c.line.Hold, Faults: slices.Clone(c.faults)}
+	hello := link.Hello{LogID: c.log.last.ID, Firmware: "sim", Hold: c.line.Hold, Faults: slices.Clone(c.faults), OpenEnd: !c.older}
 	if c.line.Session != uuid.Nil {
-		hello.Session, hello.Phase, hello.Left = c.line.Session, c.line.Phase, c.line.remaining(now)
+		hello.Session, hello.Phase = c.line.Session, c.line.Phase
+		hello.Left, hello.Beyond = c.line.left(now)
 	}
 	return hello
 }
@@ -282,17 +293,20 @@ func (c *Controller) connect(lane link.Lane, receiver link.Receiver, wired bool)
 // fireLine is the state in force on a lane, with its countdown (LINK.md, Safety table). The zero value is a controller
 // without a state since power-up: locked.
 type fireLine struct {
-	Shown                  // Remaining is that at since, and Open and Warns are not set
+	Shown                  // Remaining and Beyond are those at since, and Open and Warns are not set
 	since  time.Duration   // when the state was applied, on the controller's own clock
 	warnAt []time.Duration // left
 	starts *time.Duration  // when it begins by itself, on the controller's own clock; nil: it does not
 }
 
 // newFireLine returns the fire line after the controller has applied the state.
-func newFireLine(s link.State, now lanes.Instant) fireLine {
+func newFireLine(s link.State, now lanes.Instant, older bool) fireLine {
 	f := fireLine{Shown: Shown{Revision: s.Revision, Hold: s.Hold}, since: now.Mono, warnAt: s.WarnAt}
 	if s.Session != nil {
 		f.Session, f.Phase, f.Remaining = s.Session.ID, s.Session.Phase, s.Session.Remaining(now)
+		if !older {
+			f.Beyond = s.Session.RunsFor(now) - f.Remaining
+		}
 		f.Purchasing, f.Purchase = s.Purchasing, s.Session.Purchase
 		if start := s.Session.Start; start != nil && f.Phase == lanes.Waiting {
 			f.starts = &start.At.Mono
@@ -313,27 +327,34 @@ func (f fireLine) begunBy(now time.Duration) fireLine {
 // shownAt returns what is visible of the fire line at that instant.
 func (f fireLine) shownAt(now lanes.Instant) Shown {
 	shown := f.Shown
-	shown.Open, shown.Remaining = f.open(now), f.remaining(now)
-	shown.Warns = shown.Open && slices.ContainsFunc(f.warnAt, func(left time.Duration) bool { return shown.Remaining <= left })
+	shown.Open = f.open(now)
+	shown.Remaining, shown.Beyond = f.left(now)
+	shown.Warns = shown.Open && shown.Remaining > 0 && slices.ContainsFunc(f.warnAt, func(left time.Duration) bool { return shown.Remaining <= left })
 	return shown
 }
 
 // countsDown reports whether the countdown runs.
 func (f fireLine) countsDown() bool { return !f.Hold && f.Phase == lanes.Running }
 
-func (f fireLine) remaining(now lanes.Instant) time.Duration {
+// left returns what remains, and for how long the line stays open beyond that.
+func (f fireLine) left(now lanes.Instant) (remaining, beyond time.Duration) {
 	if !f.countsDown() {
-		return f.Remaining
+		return f.Remaining, f.Beyond
 	}
-	return max(0, f.Remaining-(now.Mono-f.since))
+	passed := now.Mono - f.since
+	return max(0, f.Remaining-passed), max(0, f.Beyond-max(0, passed-f.Remaining))
 }
 
-// open reports whether anyone can shoot. At zero the line is locked without a message of the gateway.
-func (f fireLine) open(now lanes.Instant) bool { return f.countsDown() && f.remaining(now) > 0 }
+// open reports whether anyone can shoot. When the time is used up the line is locked without a message of the gateway.
+func (f fireLine) open(now lanes.Instant) bool {
+	remaining, beyond := f.left(now)
+	return f.countsDown() && remaining+beyond > 0
+}
 
 // heldAt returns the fire line after the controller has locked it by itself at that time, on its own clock.
 func (f fireLine) heldAt(at time.Duration) fireLine {
-	f.Remaining, f.since = f.remaining(lanes.Instant{Mono: at}), at
+	f.Remaining, f.Beyond = f.left(lanes.Instant{Mono: at})
+	f.since = at
 	f.Hold = true
 	return f
 }

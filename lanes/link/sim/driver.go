@@ -144,7 +144,7 @@ func (conn *connection) apply() bool {
 		return false
 	}
 	conn.stateTaken = true
-	c.line = newFireLine(*s, c.driver.now())
+	c.line = newFireLine(*s, c.driver.now(), c.older)
 	c.observe()
 	revision := s.Revision
 	conn.enqueue(func(receiver link.Receiver) { receiver.Applied(revision) })

@@ -348,6 +348,9 @@ const (
 	hold   = "hold"
 )
 
+// openEnd is the capability of a controller to keep a line open beyond what was sold.
+const openEnd = "open_end"
+
 // longestNote limits the characters of the message about a purchase: a state with it and with the longest
 // name is shorter than Longest in any JSON encoding.
 const longestNote = 1000
@@ -378,6 +381,7 @@ type session struct {
 	Purchasing bool        `json:"enable_purchasing"`
 	WarnAt     []int64     `json:"warn_at_ms,omitempty"`
 	StartAt    *int64      `json:"start_at_ms,omitempty"`
+	Beyond     *int64      `json:"beyond_ms,omitempty"`
 }
 
 type purchase struct {
@@ -398,7 +402,10 @@ func State(s ProvenState, now lanes.Instant) []byte {
 		Proof    string    `json:"proof,omitempty"`
 	}{Type: typeState, Revision: s.Revision, Hold: s.Hold, Proof: s.Proof}
 	if current := s.Session; current != nil {
-		message.Session = &session{current.ID, current.Customer, current.Group, current.Phase, milliseconds(current.Remaining(now)), s.Purchasing, nil, nil}
+		message.Session = &session{current.ID, current.Customer, current.Group, current.Phase, milliseconds(current.Remaining(now)), s.Purchasing, nil, nil, nil}
+		if current.HasOpenEnd() {
+			message.Session.Beyond = new(milliseconds(current.RunsFor(now) - current.Remaining(now)))
+		}
 		for _, left := range s.WarnAt {
 			message.Session.WarnAt = append(message.Session.WarnAt, milliseconds(left))
 		}
@@ -431,7 +438,8 @@ func Ack(log lanes.Log) []byte {
 
 // FromGateway decodes a message of a gateway: a Greeting, ProvenState or lanes.Log, or nil for an unknown
 // type. The session of a state has its remaining time as Left, and the Mono of its start is the time until then; the
-// caller sets Since, and adds it to the start. The error names the broken rule.
+// caller sets Since, and adds it to the start. Nothing is sold, so that its open end is what it may go on beyond that.
+// The error names the broken rule.
 func FromGateway(text []byte) (any, error) {
 	return decode(text, fromGateway)
 }
@@ -486,6 +494,7 @@ func readState(o object) link.State {
 	}
 	s.Purchasing = current.flag("enable_purchasing")
 	s.WarnAt = current.optionalDurations("warn_at_ms")
+	s.Session.OpenEnd, _ = current.optionalDuration("beyond_ms")
 	if ahead, given := current.optionalDuration("start_at_ms"); given {
 		s.Session.Start = &lanes.Start{At: lanes.Instant{Mono: ahead}}
 	}
@@ -515,12 +524,20 @@ func ControllerHello(h Hello) []byte {
 		Session   *uuid.UUID   `json:"session_id"`
 		Phase     *lanes.Phase `json:"phase"`
 		Remaining *int64       `json:"remaining_ms"`
+		Beyond    *int64       `json:"beyond_ms,omitempty"`
 		Faults    []string     `json:"faults"`
 	}
 	inForce := state{Hold: h.Hold, Session: pointerOrNil(h.Session), Faults: append([]string{}, h.Faults...)}
 	if h.Session != uuid.Nil {
 		remaining := milliseconds(h.Left)
 		inForce.Phase, inForce.Remaining = &h.Phase, &remaining
+		if h.Beyond > 0 {
+			inForce.Beyond = new(milliseconds(h.Beyond))
+		}
+	}
+	var capabilities []string
+	if h.OpenEnd {
+		capabilities = []string{openEnd}
 	}
 	return encode(struct {
 		Type      string    `json:"type"`
@@ -529,9 +546,10 @@ func ControllerHello(h Hello) []byte {
 		Log       string    `json:"log_id"`
 		Firmware  string    `json:"firmware"`
 		State     state     `json:"state"`
+		Capable   []string  `json:"capabilities,omitempty"`
 		Challenge string    `json:"challenge,omitempty"`
 		Proof     string    `json:"proof,omitempty"`
-	}{typeHello, protocol, h.Lane, h.LogID, h.Firmware, inForce, h.Challenge, h.Proof})
+	}{typeHello, protocol, h.Lane, h.LogID, h.Firmware, inForce, capabilities, h.Challenge, h.Proof})
 }
 
 // AppliedRevision encodes the message that the state of that revision is in force.
@@ -589,9 +607,13 @@ func readHello(o object) Hello {
 	h.Hold, h.Session = state.flag("hold"), state.optionalID("session_id")
 	state.ifGiven("session_id", func(session object) {
 		h.Phase, h.Left = readPhase(session), session.duration("remaining_ms")
+		h.Beyond, _ = session.optionalDuration("beyond_ms")
 	})
 	if state.has("faults") {
 		h.Faults = state.texts("faults")
+	}
+	if o.has("capabilities") {
+		h.OpenEnd = slices.Contains(o.texts("capabilities"), openEnd)
 	}
 	h.Challenge, h.Proof = o.optionalToken("challenge"), o.optionalToken("proof")
 	return h

@@ -32,6 +32,9 @@ func TestGatewayWrites(t *testing.T) {
 	waits := *running
 	waits.Phase, waits.Start = lanes.Waiting, &lanes.Start{ID: purchase, At: now.Add(30 * time.Second)}
 	scheduled := &waits
+	beyond := *running
+	beyond.Left, beyond.Since, beyond.Sold, beyond.OpenEnd = -time.Minute, now, 30*time.Minute, time.Hour
+	openEnded := &beyond
 	bought := *running
 	bought.Purchase = &lanes.Purchase{ID: purchase, Phase: lanes.Declined, UserMessage: "Your card was declined."}
 	for _, c := range []struct {
@@ -62,6 +65,9 @@ func TestGatewayWrites(t *testing.T) {
 		{"start", state(link.State{Revision: 8, Session: scheduled}, now), `{"type":"state","revision":8,"hold":false,
 			"session":{"session_id":"66666666-6666-4666-8666-000000000001","customer_name":"Jo <Smith>","group_id":"33333333-3333-4333-8333-000000000001",
 			"phase":"waiting","remaining_ms":1800000,"enable_purchasing":false,"start_at_ms":30000},"purchase":null}`},
+		{"open end", state(link.State{Revision: 8, Session: openEnded}, now), `{"type":"state","revision":8,"hold":false,
+			"session":{"session_id":"66666666-6666-4666-8666-000000000001","customer_name":"Jo <Smith>","group_id":"33333333-3333-4333-8333-000000000001",
+			"phase":"running","remaining_ms":0,"enable_purchasing":false,"beyond_ms":1740000},"purchase":null}`},
 		{"purchase", state(link.State{Revision: 9, Session: &bought}, now), `{"type":"state","revision":9,"hold":false,
 			"session":{"session_id":"66666666-6666-4666-8666-000000000001","customer_name":"Jo <Smith>","group_id":"33333333-3333-4333-8333-000000000001",
 			"phase":"running","remaining_ms":1798999,"enable_purchasing":false},
@@ -92,6 +98,14 @@ func TestControllerWrites(t *testing.T) {
 			`{"type":"hello","protocol":1,"lane_id":"44444444-4444-4444-8444-000000000001","log_id":"log","firmware":"",
 			"state":{"hold":false,"session_id":null,"phase":null,"remaining_ms":null,"faults":[]},
 			"challenge":"` + own + `","proof":"` + theirs + `"}`,
+		},
+		{
+			"hello with an open end", frame.ControllerHello(frame.Hello{Lane: laneID, Hello: link.Hello{
+				LogID: "log", OpenEnd: true, Session: session, Phase: lanes.Running, Beyond: 90 * time.Second,
+			}}),
+			`{"type":"hello","protocol":1,"lane_id":"44444444-4444-4444-8444-000000000001","log_id":"log","firmware":"",
+			"state":{"hold":false,"session_id":"66666666-6666-4666-8666-000000000001","phase":"running","remaining_ms":0,"beyond_ms":90000,"faults":[]},
+			"capabilities":["open_end"]}`,
 		},
 		{"applied", frame.AppliedRevision(7), `{"type":"applied","revision":7}`},
 		{
@@ -191,6 +205,8 @@ func TestRulesOfAController(t *testing.T) {
 		{hello, `{"hold":true}`, `null`, "state: wants an object"},
 		{hello, `{"hold":true}`, `{}`, "state.hold: wants true or false"},
 		{hello, `{"hold":true}`, `{"hold":true,"faults":[1]}`, "state.faults: wants a list of texts"},
+		{withSeat, `"running"`, `"running","beyond_ms":-1`, "state.beyond_ms: wants a whole number from 0"},
+		{hello, `"log_id":"log"`, `"log_id":"log","capabilities":{}`, "capabilities: wants a list"},
 		{withSeat, `"running"`, `"ended"`, "state.phase: wants one of [waiting running paused]"},
 		{withSeat, `5`, `null`, "state.remaining_ms: wants a whole number from 0"},
 		{proven, `"` + theirs + `"`, `""`, "challenge: wants 32 bytes as base64url without padding"},

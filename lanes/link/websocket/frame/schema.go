@@ -219,10 +219,13 @@ var meanings = map[string]string{
 	"hello.firmware":  "For people",
 	"hello.state":     "What is in force now",
 
+	"hello.capabilities": "What the controller can do beside the protocol; open_end: it keeps a line open for beyond_ms. A gateway ignores those that it does not know; null: nothing",
+
 	"hello.state.hold":         "The fire line is locked by a hold",
 	"hello.state.session_id":   "The session that is in force; null: none",
 	"hello.state.phase":        "Of that session",
 	"hello.state.remaining_ms": "Milliseconds that it has left",
+	"hello.state.beyond_ms":    "For so many milliseconds the line stays open once those are used up; null: it locks",
 	"hello.state.faults":       "What is wrong with the lane, for people; none or null: nothing",
 
 	"state.type":                      "The whole desired state: the newest counts",
@@ -235,6 +238,7 @@ var meanings = map[string]string{
 	"state.session.phase":             "waiting and paused: the fire line is locked; running: open",
 	"state.session.remaining_ms":      "Milliseconds left when this was sent; at zero the controller locks by itself",
 	"state.session.enable_purchasing": "The customer may buy at the lane",
+	"state.session.beyond_ms":         "For so many milliseconds the line stays open once the remaining ones are used up, by a controller that can; null: it locks at zero",
 	"state.session.warn_at_ms":        "With so many milliseconds left the controller warns the customer by itself; null: it does not",
 	"state.session.start_at_ms":       "While it waits, and the link is up: in so many milliseconds the session begins by itself; null: it does not",
 	"state.purchase":                  "The latest purchase of the session; null: none",

@@ -1,0 +1,302 @@
+package actors
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"rangegate/lanes"
+	"rangegate/lanes/store"
+)
+
+// sellOpenEnd sells a session on the i-th lane that may go on beyond its minutes, up to so many in all.
+func (f *fixture) sellOpenEnd(i, minutes, upTo int) uuid.UUID {
+	f.Helper()
+	sale := f.newSale(minutes)
+	sale.OpenEnd = upTo
+	return f.sell(i, sale)
+}
+
+// beyond returns what the session on a lane has used beyond what was sold.
+func (f *fixture) beyond(session uuid.UUID) lanes.Beyond {
+	f.Helper()
+	lane, found := f.Find(session)
+	require.True(f, found)
+	return lane.Session.Beyond(f.clock.Now())
+}
+
+func (f *fixture) requireBeyond(session uuid.UUID, used, settled time.Duration) {
+	f.Helper()
+	require.Equal(f, lanes.Beyond{Used: used, Settled: settled}, f.beyond(session))
+}
+
+func TestASessionGoesOnBeyondWhatWasSold(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		begun := f.clock.Now()
+		session := f.sellOpenEnd(0, 10, 30)
+		f.advance(10*time.Minute - time.Millisecond)
+		require.NotContains(t, f.eventKinds(session), lanes.SessionBeyond)
+		f.advance(time.Millisecond)
+		require.Contains(t, f.eventKinds(session), lanes.SessionBeyond)
+		require.Equal(t, begun.Wall.Add(10*time.Minute), f.lastEvent().Event.At)
+		f.advance(5 * time.Minute)
+		f.requireOpen(0)
+		f.requireBeyond(session, 5*time.Minute, 0)
+		f.modify(session, 2)
+		f.requireBeyond(session, 5*time.Minute, 2*time.Minute)
+		f.advance(15*time.Minute - time.Millisecond)
+		f.requireOpen(0)
+		f.advance(time.Millisecond)
+		f.requireOpen()
+		ended := f.endedSession(session)
+		require.Equal(t, lanes.Expired, ended.Reason)
+		require.Equal(t, []time.Duration{12 * time.Minute, 20 * time.Minute, 2 * time.Minute}, []time.Duration{ended.Used, ended.Beyond, ended.Session.Settled})
+		require.Equal(t, []lanes.Kind{
+			lanes.SessionCreated, lanes.SessionStarted, lanes.SessionBeyond, lanes.SessionModified, lanes.SessionStopped,
+		}, f.eventKinds(session))
+	})
+}
+
+// While the store is away, the bound closes and a stop stops. Nothing opens: minutes that are added are not there yet.
+func TestAnOpenEndWhileTheStoreIsDown(t *testing.T) {
+	for name, outage := range outages {
+		t.Run(name, func(t *testing.T) {
+			var recorder driverRecorder
+			runFixture(t, func(t *testing.T, f *fixture) {
+				bound, stopped, held := f.sellOpenEnd(0, 10, 20), f.sellOpenEnd(1, 10, 20), f.sellOpenEnd(2, 10, 20)
+				f.advance(9 * time.Minute)
+				f.store.setHook(outage)
+				f.advance(6 * time.Minute)
+				f.requireOpen(0, 1, 2)
+				require.ErrorIs(t, f.tryStop(stopped), lanes.ErrNotSaved)
+				require.ErrorIs(t, f.tryPause(held), lanes.ErrNotSaved)
+				f.requireOpen(0)
+				late := time.Now()
+				f.advance(5 * time.Minute)
+				f.requireOpen()
+				require.Equal(t, late.Add(5*time.Minute), recorder.sent(f.laneID(0), late)[0].at, "at its bound")
+				f.storeReturns()
+				require.Equal(t, 10*time.Minute, f.endedSession(bound).Beyond)
+				require.Equal(t, 5*time.Minute, f.endedSession(stopped).Beyond)
+				f.requireBeyond(held, 5*time.Minute, 0)
+				for _, session := range []uuid.UUID{bound, stopped, held} {
+					require.Equal(t, 1, countKind(f.eventKinds(session), lanes.SessionBeyond))
+				}
+			}, withRecorder(&recorder), withLanes(3))
+		})
+	}
+}
+
+// A purchase smaller than what is owed is refused before anybody is asked.
+func TestAPurchaseBeyondWhatWasSold(t *testing.T) {
+	webhook := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		webhook.setPurchaseReply(acceptPurchase)
+		sale := f.newSale(10)
+		sale.OpenEnd, sale.Purchasing = 60, true
+		session := f.sell(0, sale)
+		f.advance(25*time.Minute + time.Second)
+		f.buy(0, minutes(15))
+		synctest.Wait()
+		require.Equal(t, lanes.Declined, f.shownPurchase(0).Phase)
+		require.Empty(t, f.purchaseLog())
+		f.buy(0, minutes(16))
+		synctest.Wait()
+		require.Equal(t, lanes.Accepted, f.shownPurchase(0).Phase)
+		f.requireBeyond(session, 15*time.Minute+time.Second, 15*time.Minute+time.Second)
+		require.Equal(t, 59*time.Second, f.remaining(session))
+	}, withWebhook(webhook))
+}
+
+// A ceasefire, a pause and a move keep the count exact.
+func TestACeasefireStopsTheCountBeyond(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.sellOpenEnd(0, 10, 60)
+		f.advance(12 * time.Minute)
+		f.setHold(rangeScope)
+		f.requireOpen()
+		f.advance(time.Hour)
+		f.requireBeyond(session, 2*time.Minute, 0)
+		f.liftHold(rangeScope)
+		f.requireOpen(0)
+		f.advance(time.Minute)
+		f.move(session, 1)
+		f.requireOpen(1)
+		f.advance(time.Minute)
+		f.pause(session)
+		f.advance(time.Minute)
+		f.resume(session)
+		f.requireBeyond(session, 4*time.Minute, 0)
+		f.advance(46*time.Minute - time.Millisecond)
+		f.requireOpen(1)
+		f.advance(time.Millisecond)
+		f.requireOpen()
+		require.Equal(t, 50*time.Minute, f.endedSession(session).Beyond)
+	})
+}
+
+// The link is lost beyond what was sold. Whether that time counts, the hardware says when it is back.
+func TestTimeBeyondOfAControllerThatIsNotReached(t *testing.T) {
+	for name, c := range map[string]struct {
+		meanwhile     func(f *fixture)
+		before, until bool // the time before what happens meanwhile, and until it is back
+		then          bool // the time from then on
+	}{
+		"its line was open":        {func(*fixture) {}, true, true, true},
+		"it was off":               {func(f *fixture) { f.controller(0).PowerCut(false) }, false, false, true},
+		"it is another controller": {func(f *fixture) { f.controller(0).CloseAtZero(true) }, false, false, false},
+		"the gateway was killed":   {func(f *fixture) { f.kill(); f.start() }, true, true, true},
+		"both were off": {func(f *fixture) {
+			f.kill()
+			f.controller(0).PowerCut(true)
+			f.start()
+		}, false, false, true},
+		"a ceasefire comes before it is back": {func(f *fixture) {
+			f.setHold(rangeScope)
+			f.liftHold(rangeScope)
+		}, false, true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			runFixture(t, func(t *testing.T, f *fixture) {
+				session := f.sellOpenEnd(0, 10, 60)
+				f.advance(12 * time.Minute)
+				restoreLink := f.cutLink(0)
+				lost := f.clock.Now()
+				f.advance(4 * time.Minute)
+				f.requireBeyond(session, 2*time.Minute, 0)
+				require.True(t, f.isOpen(0), "what runs goes on")
+				c.meanwhile(f)
+				restoreLink()
+				f.advance(time.Minute)
+				now, up := f.clock.Now().Wall, f.Lanes()[0].LinkSince
+				used := 2 * time.Minute
+				if c.before {
+					used += 4 * time.Minute
+				}
+				if c.until {
+					used += up.Sub(lost.Add(4 * time.Minute).Wall)
+				}
+				if c.then {
+					used += now.Sub(up)
+				}
+				f.requireBeyond(session, used, 0)
+				require.Equal(t, c.then, f.isOpen(0))
+				f.stop(session)
+				require.Equal(t, f.endedSession(session).Beyond, f.lastEvent().Event.Beyond.Used)
+			})
+		})
+	}
+}
+
+// A ceasefire is decided before what the lane was told of its link, which waits for the store: it counts all the same.
+func TestALinkIsLostWhileTheStoreHangs(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.sellOpenEnd(0, 10, 60)
+		f.advance(12 * time.Minute)
+		resolve := f.blockNextFlush(func(flush func() error) error { return flush() })
+		modified := f.runAsync(func() error { return f.tryModify(session, 1) })
+		synctest.Wait()
+		restoreLink := f.cutLink(0)
+		f.advance(500 * time.Millisecond)
+		hold := f.startHold(rangeScope)
+		f.advance(100 * time.Millisecond)
+		resolve()
+		require.NoError(t, <-modified)
+		f.awaitHold(hold)
+		f.requireBeyond(session, 2*time.Minute, time.Minute)
+		restoreLink()
+		f.liftHold(rangeScope)
+		f.requireBeyond(session, 2*time.Minute, time.Minute)
+	})
+}
+
+func TestAnOpenEndNeedsAControllerThatCan(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		f.controller(1).CloseAtZero(true)
+		f.reconnect(1)
+		sale := f.newSale(10)
+		sale.OpenEnd = 60
+		_, err := f.Create(f.requestContext(), f.laneID(1), sale, nil)
+		require.ErrorIs(t, err, lanes.ErrNoOpenEnd)
+		session := f.sellOpenEnd(0, 10, 60)
+		require.ErrorIs(t, f.tryMove(session, 1), lanes.ErrNoOpenEnd)
+		f.create(1, 10)
+
+		restoreLink := f.cutLink(0)
+		f.stop(session)
+		_, err = f.Create(f.requestContext(), f.laneID(0), sale, nil)
+		require.ErrorIs(t, err, lanes.ErrNoOpenEnd, "nobody knows whether it can")
+		restoreLink()
+		f.sellOpenEnd(0, 10, 60)
+	})
+}
+
+// Whenever the gateway dies, and whether or not the store has what it was saving: what was used beyond is exact to the
+// millisecond, as the hardware ran on.
+func TestAGatewayIsKilledAtEachFlushOfAnOpenEnd(t *testing.T) {
+	for at := int64(1); at <= 4; at++ {
+		for _, written := range []bool{false, true} {
+			t.Run(fmt.Sprintf("at flush %d, written %t", at, written), func(t *testing.T) {
+				runFixture(t, func(t *testing.T, f *fixture) {
+					begun := f.clock.Now()
+					session := f.sellOpenEnd(0, 10, 30)
+					f.advance(10*time.Minute - time.Millisecond)
+					point := &killPoint{flush: at, written: written, released: make(chan struct{})}
+					f.store.setHook(func(ctx context.Context, b store.Batch, flush func() error) error {
+						if len(b.Lanes) == 0 { // a checkpoint
+							return flush()
+						}
+						return point.hook(ctx, b, flush)
+					})
+					killed := false
+					restarted := func() bool {
+						if killed || !point.reached() {
+							return false
+						}
+						f.killAt(point)
+						f.advance(7*time.Second + 123*time.Millisecond)
+						f.start()
+						killed = true
+						return true
+					}
+					ran := func() time.Duration { return f.clock.Now().Since(begun) }
+					f.advance(time.Millisecond) // flush 1: it goes beyond
+					restarted()
+					require.Equal(t, 1, countKind(f.eventKinds(session), lanes.SessionBeyond))
+					f.requireBeyond(session, ran()-10*time.Minute, 0)
+					f.advance(2 * time.Minute)
+					settled := 5 * time.Minute
+					extended := f.runAsync(func() error { return f.tryModify(session, 5) }) // flush 2
+					switch {
+					case !restarted():
+						require.NoError(t, <-extended)
+					case !written:
+						settled = 0
+					}
+					f.requireOpen(0)
+					f.advance(15*time.Minute - ran()) // flush 3: it goes beyond once more
+					restarted()
+					f.advance(time.Minute)
+					require.Equal(t, ran()-10*time.Minute-settled, f.beyond(session).Owed())
+					f.advance(30*time.Minute - ran()) // flush 4: the bound
+					f.requireOpen()
+					unsaved := at == 4 && restarted() && !written
+					ended := f.endedSession(session)
+					require.Equal(t, begun.Wall.Add(30*time.Minute), ended.At)
+					if used := ended.Used + ended.Beyond - ended.Session.Settled; unsaved { // it ends before its hardware can prove anything
+						require.InDelta(t, 30*time.Minute, used, float64(checkpointEvery))
+					} else {
+						require.Equal(t, 30*time.Minute, used)
+					}
+					require.Empty(t, f.activeSessions())
+					require.Equal(t, 1, f.countStops(session))
+				})
+			})
+		}
+	}
+}
