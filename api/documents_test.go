@@ -223,7 +223,7 @@ func (r exampleRequest) content(without string) string {
 func TestEveryKindOfEventIsDocumented(t *testing.T) {
 	webhooks := loadDocument(t, newStartingAPI(), prefix2+"/openapi.json").Webhooks
 	kinds := []string{
-		"carrierHit", "help", "purchaseRequest", "sessionCreated", "sessionEnding", "sessionExpired", "sessionModified", "sessionPaused",
+		"carrierHit", "help", "purchaseRequest", "sessionBeyond", "sessionCreated", "sessionEnding", "sessionExpired", "sessionModified", "sessionPaused",
 		"sessionResumed", "sessionStarted", "sessionStopped",
 	}
 	require.Equal(t, kinds, slices.Sorted(maps.Keys(webhooks)))

@@ -18,7 +18,7 @@ var posErrors = extended(refusals(map[int][]*lanes.Error{
 	},
 	409: {
 		lanes.ErrLaneOccupied, lanes.ErrLaneReserved, lanes.ErrReservationOver, lanes.ErrReservationLimit, lanes.ErrNoLanesFit,
-		lanes.ErrLaneNotAccessible, lanes.ErrLaneNotUsable, lanes.ErrLaneNotClear, lanes.ErrAfterClosing,
+		lanes.ErrLaneNotAccessible, lanes.ErrLaneNotUsable, lanes.ErrLaneNotClear, lanes.ErrNoOpenEnd, lanes.ErrAfterClosing,
 		lanes.ErrDurationOutOfRange,
 		lanes.ErrNoTimeLeft, lanes.ErrNotRunning, lanes.ErrNotWaiting, lanes.ErrStartScheduled, lanes.ErrNotPaused, lanes.ErrInGrace, lanes.ErrCeasefire, lanes.ErrWebhookNotConfigured,
 		lanes.ErrWebhookGone, lanes.ErrProductsNotConfigured,
@@ -75,7 +75,7 @@ func extended(table, extension endpoint.Errors) endpoint.Errors {
 // screenErrors adds the errors that only screens have.
 var screenErrors = extended(extended(posErrors, refusals(map[int][]*lanes.Error{
 	400: {lanes.ErrItems},
-	409: {lanes.ErrNotReopenable, lanes.ErrNoPurchasing, lanes.ErrPurchasePending, lanes.ErrTooManyOpen},
+	409: {lanes.ErrNotReopenable, lanes.ErrNoPurchasing, lanes.ErrPurchasePending, lanes.ErrOwesMore, lanes.ErrTooManyOpen},
 })), endpoint.Errors{
 	shooterpage.Gone:   {Status: http.StatusGone, Sentence: "there is no such session, or it ended a while ago"},
 	"cross_site":       {Status: http.StatusForbidden, Sentence: "the request comes from a page of another site"},

@@ -304,7 +304,7 @@ type Webhook struct {
 	Name        string        `yaml:"name,omitempty"`
 	URL         string        `yaml:"url"`                 // https; http in the playground
 	Secrets     []Secret      `yaml:"secrets,omitempty"`   // whsec_<base64>, at most two; two during rotation
-	Kinds       []string      `yaml:"kinds,omitempty"`     // the events that it gets, some of EventKinds; none: all but the last two
+	Kinds       []string      `yaml:"kinds,omitempty"`     // the events that it gets, some of EventKinds; none: all but the last three
 	Purchases   bool          `yaml:"purchases,omitempty"` // it decides purchases, as one of Webhooks does and Webhook always
 	Timeout     time.Duration `yaml:"timeout"`             // of one attempt, default 10s
 	Concurrency int           `yaml:"concurrency"`         // attempts at a time, default 16; purchases have slots of their own
@@ -369,6 +369,8 @@ type Preset struct {
 	Minutes int        `yaml:"minutes"`         // 1 to MaxSessionMinutes
 	Group   *uuid.UUID `yaml:"group,omitempty"` // a group of the range; nil: the chosen one
 	Grace   bool       `yaml:"grace,omitempty"` // the session has the grace of the range
+	// OpenEnd is how many minutes may be used in all, as the session goes on once Minutes are used up; 0: it does not.
+	OpenEnd int `yaml:"open_end,omitempty"`
 }
 
 // MaxSessionMinutes is the length of the longest session.
@@ -430,7 +432,7 @@ func (r Range) Receivers() []Webhook {
 // EventKinds are the kinds of events that a webhook can have without the others.
 var EventKinds = []string{
 	"help", "carrierHit", "sessionCreated", "sessionStarted", "sessionPaused", "sessionResumed", "sessionStopped", "sessionModified",
-	"sessionEnding", sessionExpired,
+	"sessionEnding", sessionExpired, "sessionBeyond",
 }
 
 // sessionExpired is made only where a webhook of the range names it.

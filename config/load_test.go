@@ -148,7 +148,7 @@ ranges:
 	assert.Len(t, north.Tokens, 2)
 	assert.True(t, north.Purchasing)
 	assert.Equal(t, "EUR", north.Currency)
-	assert.Equal(t, []Preset{{Minutes: 30}, {60, &north.Groups[0].ID, true}}, north.Presets)
+	assert.Equal(t, []Preset{{Minutes: 30}, {60, &north.Groups[0].ID, true, 0}}, north.Presets)
 	assert.Equal(t, Hold, north.OnLinkLoss)
 	assert.True(t, north.InsecureLinks)
 	assert.Equal(t, 5*time.Minute, north.ClearAfter)
@@ -260,7 +260,7 @@ func TestEventKindsAreThoseOfLanes(t *testing.T) {
 		string(lanes.Help), string(lanes.CarrierHit), string(lanes.SessionCreated), string(lanes.SessionStarted),
 		string(lanes.SessionPaused),
 		string(lanes.SessionResumed), string(lanes.SessionStopped), string(lanes.SessionModified),
-		string(lanes.SessionEnding), string(lanes.SessionExpired),
+		string(lanes.SessionEnding), string(lanes.SessionExpired), string(lanes.SessionBeyond),
 	})
 }
 

@@ -304,10 +304,12 @@ func (in *inspection) presets(r *Range, p path) {
 		minutes int
 		group   uuid.UUID // zero: the chosen one
 		grace   bool
+		openEnd int
 	}
 	offered := map[sale]path{}
 	for i, preset := range r.Presets {
-		p, s := p.item(i), sale{minutes: preset.Minutes, grace: preset.Grace}
+		p, s := p.item(i), sale{minutes: preset.Minutes, grace: preset.Grace, openEnd: preset.OpenEnd}
+		in.openEnd(r, preset, p.key("open_end"))
 		in.require(p.key("grace"), !preset.Grace || r.Grace > 0, "wants the range to have grace, such as 2m")
 		if preset.Group != nil {
 			s.group = *preset.Group
@@ -323,6 +325,16 @@ func (in *inspection) presets(r *Range, p path) {
 		}
 		unique(in, offered, s, p.key("minutes"), problem, "the same sale as %s")
 	}
+}
+
+// openEnd checks the open end of a preset. A grace is for sessions that end with what was sold.
+func (in *inspection) openEnd(r *Range, preset Preset, p path) {
+	if preset.OpenEnd == 0 {
+		return
+	}
+	in.require(p, preset.Minutes < preset.OpenEnd && preset.OpenEnd <= MaxSessionMinutes, "wants more than minutes, and 480 or less: minutes in all")
+	in.require(p, !preset.Grace, "goes without grace")
+	in.require(p, !r.GraceForAll, "goes without grace_for_all, which gives every session a grace")
 }
 
 func (in *inspection) lane(l *Lane, p path, bays map[uuid.UUID]bool, ids map[uuid.UUID]path) {

@@ -35,6 +35,7 @@ type Preset struct {
 	Minutes int        // MinMinutes to MaxMinutes
 	Group   *uuid.UUID // the access group; nil: the one that staff choose
 	Grace   bool       // see Create
+	OpenEnd int        // likewise
 }
 
 // Place is a lane in the layout.

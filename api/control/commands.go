@@ -93,7 +93,7 @@ func readSale(in *endpoint.Input) staffSale {
 		return in.OptionalText("customer_name", 1, v2.MaxCustomer, "Name of the customer; without one walk_in is needed", "Jo Smith")
 	})
 	sale := read(in)
-	sale.Command.AfterClosing, sale.Command.Grace = readAfterClosing(in), v2.ReadGrace(in)
+	sale.Command.AfterClosing, sale.Command.Grace, sale.Command.OpenEnd = readAfterClosing(in), v2.ReadGrace(in), v2.ReadOpenEnd(in)
 	return staffSale{sale, in.OptionalText("walk_in", 1, v2.MaxCustomer-10, "What a customer without a name is called; the gateway adds the lowest number that is free", "Walk-in")}
 }
 
@@ -108,6 +108,9 @@ type soldView struct {
 }
 
 func sell(ctx context.Context, r staffRange, s staffSale) (soldView, error) {
+	if faults := v2.CheckSale(r.Layout(), s.Command); faults != nil {
+		return soldView{}, faults
+	}
 	if s.Command.Customer == "" {
 		if s.walkIn == "" {
 			return soldView{}, endpoint.Faults{"customer_name": "must be given, or walk_in"}

@@ -22,7 +22,7 @@ import (
 var csvHeader = []string{
 	"ended_at", "end_reason", "lane", "group", "customer", "created_at", "began_at",
 	"minutes_sold", "minutes_used", "minutes_paused", "session_id", "external_id", "metadata",
-	"minutes_turn",
+	"minutes_turn", "minutes_beyond", "minutes_beyond_settled",
 }
 
 const (
@@ -110,14 +110,16 @@ func (e endedView) row() []string {
 		})
 	}
 	number := func(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
-	turn := ""
-	if e.Turn != nil {
-		turn = number(*e.Turn)
+	optional := func(n *float64) string {
+		if n == nil {
+			return ""
+		}
+		return number(*n)
 	}
 	return []string{
 		e.EndedAt, e.Reason, escapeFormulas(e.LaneName), escapeFormulas(e.GroupName), escapeFormulas(e.Customer), e.CreatedAt, began,
 		strconv.Itoa(e.Duration), number(e.Used), number(e.Paused), e.ID.String(),
-		escapeFormulas(e.ExternalID), metadata, turn,
+		escapeFormulas(e.ExternalID), metadata, optional(e.Turn), optional(e.Beyond), optional(e.Settled),
 	}
 }
 

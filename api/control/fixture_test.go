@@ -373,7 +373,7 @@ func table() endpoint.Errors {
 	all := endpoint.Errors{}
 	for status, codes := range map[int][]string{
 		400: {"invalid_request"}, 401: {"unauthorized"}, 403: {"cross_site", "officer_required"}, 404: {"not_found", "lane_not_found", "group_not_found", "session_not_found", "session_ended", "purchase_not_found", "start_not_found"},
-		405: {"method_not_allowed"}, 409: {"lane_occupied", "lane_reserved", "lane_not_accessible", "lane_not_usable", "lane_not_clear", "after_closing", "duration_out_of_range", "no_time_left", "not_waiting", "start_scheduled", "not_reopenable", "not_running", "not_paused", "in_grace", "ceasefire"},
+		405: {"method_not_allowed"}, 409: {"lane_occupied", "lane_reserved", "lane_not_accessible", "lane_not_usable", "lane_not_clear", "lane_lacks_capability", "after_closing", "duration_out_of_range", "no_time_left", "not_waiting", "start_scheduled", "not_reopenable", "not_running", "not_paused", "in_grace", "ceasefire"},
 		408: {"request_timeout"}, 413: {"too_large"}, 415: {"unsupported_media_type"}, 429: {"too_many_requests"}, 500: {"internal"},
 		503: {"store_unavailable", "starting", "overloaded", "not_owner", "not_saved"}, 504: {"timeout"},
 	} {

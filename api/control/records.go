@@ -142,8 +142,10 @@ type endedView struct {
 	Duration  int       `json:"duration"` // minutes sold
 	Used      float64   `json:"minutes_used"`
 	Paused    float64   `json:"minutes_paused"`
-	Turn      *float64  `json:"minutes_turn"` // null: none
-	MayReopen bool      `json:"may_reopen"`   // unless it was reopened before
+	Turn      *float64  `json:"minutes_turn"`           // null: none
+	Beyond    *float64  `json:"minutes_beyond"`         // used beyond what was sold; null: it had no open end
+	Settled   *float64  `json:"minutes_beyond_settled"` // of that, by minutes that were added later; likewise
+	MayReopen bool      `json:"may_reopen"`             // unless it was reopened before
 	v2.Correlation
 }
 
@@ -220,6 +222,9 @@ func (h rangeHistory) view(e lanes.Ended) endedView {
 		Turn:        v2.OptionalMinutes(e.Session.Turn),
 		MayReopen:   lanes.Reopen{Ended: e}.Possible(h.r.Now()),
 		Correlation: v2.CorrelationOf(e.Session.Correlation),
+	}
+	if e.Session.HasOpenEnd() {
+		view.Beyond, view.Settled = new(webhook.Minutes(e.Beyond)), new(webhook.Minutes(e.Session.Settled))
 	}
 	if e.Session.Began != nil {
 		view.BeganAt = new(endpoint.Stamp(e.Session.Began.Wall))

@@ -136,7 +136,7 @@ func TestAnEndedSession(t *testing.T) {
 	require.JSONEq(t, `{"sessions":[{"cursor":"1","session_id":"`+session.ID.String()+`","lane_id":"`+lane1+`","lane_name":"Lane 1",`+
 		`"group_id":"33333333-3333-4333-8333-000000000001","group_name":"Public","customer_name":"Jo Smith",`+
 		`"created_at":"2026-05-01T12:00:00.250Z","began_at":null,"ended_at":"2026-05-01T12:00:00.250Z","end_reason":"expired",`+
-		`"duration":60,"minutes_used":30,"minutes_paused":0.25,"minutes_turn":null,"may_reopen":false}],"next":null}`,
+		`"duration":60,"minutes_used":30,"minutes_paused":0.25,"minutes_turn":null,"minutes_beyond":null,"minutes_beyond_settled":null,"may_reopen":false}],"next":null}`,
 		f.signedIn().send("GET", "/control/api/history", "").Body.String())
 }
 
@@ -197,6 +197,7 @@ func TestTheHistoryAsATable(t *testing.T) {
 		f.history[i].Session.Customer = name
 	}
 	f.history[0].Session.Turn = new(450 * time.Second)
+	f.history[0].Session.OpenEnd, f.history[0].Session.Settled, f.history[0].Beyond = 2*time.Hour, 10*time.Minute, 12*time.Minute+30*time.Second
 	f.history[0].Session.Correlation = &lanes.Correlation{ExternalID: "=1+1", Metadata: map[string]string{"till": "3", "note": `a, "b";=2+2`}}
 	response := f.signedIn().send("GET", "/control/history.csv", "")
 	require.Equal(t, http.StatusOK, response.Code)
@@ -214,9 +215,9 @@ func TestTheHistoryAsATable(t *testing.T) {
 	}
 	require.Equal(t, []string{
 		"2026-05-01T12:00:00.250Z", "expired", "Lane 1", "Public", "Ada Lovelace", "2026-05-01T12:00:00.250Z", "", "60", "30", "0.25",
-		f.history[1199].Session.ID.String(), "", "", "",
+		f.history[1199].Session.ID.String(), "", "", "", "", "",
 	}, rows[1], "newest first")
-	require.Equal(t, []string{"'=1+1", `{"note":"a, \"b\";\u003d2+2","till":"3"}`, "7.5"}, rows[1200][11:], "what the POS gave the session, and its turn-time")
+	require.Equal(t, []string{"'=1+1", `{"note":"a, \"b\";\u003d2+2","till":"3"}`, "7.5", "12.5", "10"}, rows[1200][11:], "what the POS gave the session, its turn-time, and what it used beyond what was sold")
 	for i, want := range []string{`'=HYPERLINK("http://evil.example","x")`, "'+1", "'-1", "'@sum", "' =1", `Jo "the eye", Smith`, "Jürgen – Ø", "a=b", "Jo;'=1+1;'\t-2", "'\u00a0＝1"} {
 		require.Equal(t, want, rows[1200-i][4], "no name is a formula")
 	}

@@ -73,14 +73,14 @@ const (
 		`"purchasing":true,"paused_by_hold":false,"external_id":"","ran_on_ms":90000},` +
 		`"for_sale":true,"sale":"configured","usable":true,"not_usable_because":null,"link":"up","link_since":"2026-05-01T12:00:00.250Z",` +
 		`"held":false,"locked":false,"help":null,"stray_hit":null,` +
-		`"purchase":{"purchase_id":"77777777-7777-4777-8777-000000000001","phase":"pending","minutes":15},"second_controller":null,"uncleared":null}`
+		`"purchase":{"purchase_id":"77777777-7777-4777-8777-000000000001","phase":"pending","minutes":15},"second_controller":null,"uncleared":null,"open_end":true}`
 	now = `"now":"2026-05-01T12:01:30.250Z"`
 )
 
 func TestAStreamBeginsWithTheWholeState(t *testing.T) {
 	f := newFixture(t)
 	f.setHolds(lanes.Holds{}.Set(lanes.Scope{Kind: lanes.OverRange}, "sam", noon.Wall).Set(lanes.Scope{Kind: lanes.OverBay, ID: theBay}, "alex", noon.Wall))
-	f.signedIn().openStream().expect("picture", `{`+now+`,"range":{"id":"`+north.String()+`","name":"North","purchasing":true,"currency":"EUR","presets":[{"minutes":30,"group_id":null},{"minutes":60,"group_id":"33333333-3333-4333-8333-000000000001"}]},"who":"sam","releases_range":true,`+
+	f.signedIn().openStream().expect("picture", `{`+now+`,"range":{"id":"`+north.String()+`","name":"North","purchasing":true,"currency":"EUR","presets":[{"minutes":30,"group_id":null},{"minutes":60,"group_id":"33333333-3333-4333-8333-000000000001"}],"open_end":true},"who":"sam","releases_range":true,`+
 		`"bays":[{"id":"`+bayA+`","name":"Bay A"}],"groups":[{"id":"33333333-3333-4333-8333-000000000001","name":"Public"}],`+
 		`"lanes":[`+shownFirst+`],"holds":[{"scope":"range","id":null,"who":"sam","since":"2026-05-01T12:00:00.250Z","press":null},`+
 		`{"scope":"bay","id":"`+bayA+`","who":"alex","since":"2026-05-01T12:00:00.250Z","press":null}],"unresolved":0}`)
@@ -111,7 +111,7 @@ func TestAStreamContinuesWithChanges(t *testing.T) {
 		`"for_sale":false,"sale":"closed","usable":false,"not_usable_because":"its link is down","link":"down","link_since":"2026-05-01T12:00:00.250Z",`+
 		`"held":true,"locked":true,"help":{"at":"2026-05-01T12:00:00.250Z","coming":true},"stray_hit":"2026-05-01T12:00:00.250Z","purchase":null,`+
 		`"second_controller":{"at":"2026-05-01T12:00:00.250Z","refused":"192.0.2.7:41000","linked":"192.0.2.1:40000"},`+
-		`"uncleared":{"session_id":"`+session1+`","since":"2026-05-01T12:00:00.250Z","left_ms":30000}}],`+
+		`"uncleared":{"session_id":"`+session1+`","since":"2026-05-01T12:00:00.250Z","left_ms":30000},"open_end":true}],`+
 		`"holds":[],"unresolved":2}`)
 
 	f.setHolds(lanes.Holds{}.Set(lanes.Scope{Kind: lanes.OverRange}, "sam", noon.Wall))

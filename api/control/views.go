@@ -40,10 +40,12 @@ type rangeView struct {
 	Presets []v2.PresetView `json:"presets"`
 	// Grace says that staff choose whether a session has one: the range has it, and not for every session.
 	Grace bool `json:"grace,omitempty"`
+	// OpenEnd says that a session may have one, on a lane that can.
+	OpenEnd bool `json:"open_end,omitempty"`
 }
 
 func viewOfRange(l lanes.Layout) rangeView {
-	return rangeView{l.Range, l.Name, l.Purchasing, l.Currency, endpoint.Views(l.Presets, v2.ViewOfPreset), l.Grace > 0 && !l.GraceForAll}
+	return rangeView{l.Range, l.Name, l.Purchasing, l.Currency, endpoint.Views(l.Presets, v2.ViewOfPreset), l.Grace > 0 && !l.GraceForAll, !l.GraceForAll}
 }
 
 type namedView struct {
@@ -72,6 +74,7 @@ type laneView struct {
 	Contest   *contestView   `json:"second_controller"`
 	Uncleared *unclearedView `json:"uncleared"` // null: it is clear
 	Reserved  *reservedView  `json:"reserved,omitempty"`
+	OpenEnd   bool           `json:"open_end,omitempty"` // its controller is there and keeps the line open beyond what was sold
 }
 
 // contestView is a second controller that was refused, by the addresses of both.
@@ -108,6 +111,8 @@ type sessionView struct {
 	ExternalID   string    `json:"external_id"`        // by which the POS knows it; empty: none
 	RanOnMS      int64     `json:"ran_on_ms"`          // while the gateway was down; staff may give it back
 	GraceMS      *int64    `json:"grace_ms,omitempty"` // its time is used up: it is on the lane for so long
+	// OpenEnd is nil where the session has none.
+	OpenEnd *screens.OpenEnd `json:"open_end,omitempty"`
 	// Of a session that waits, and begins together with others.
 	StartsMS *int64     `json:"starts_ms,omitempty"` // until then
 	StartID  *uuid.UUID `json:"start_id,omitempty"`
@@ -135,6 +140,7 @@ func viewOf(s lanes.LaneStatus, now lanes.Instant) laneView {
 		NotUsable: endpoint.Optional(s.NotUsable),
 		Link:      string(s.Link), LinkSince: endpoint.OptionalStamp(&s.LinkSince),
 		Held: s.Lane.Held, Locked: s.Locked, Stray: endpoint.OptionalStamp(s.Lane.Stray),
+		OpenEnd: s.Lane.Unproven == nil,
 	}
 	if call := s.Lane.Help; call != nil {
 		shown.Help = &helpView{endpoint.Stamp(call.At), call.Coming}
@@ -162,6 +168,7 @@ func viewOf(s lanes.LaneStatus, now lanes.Instant) laneView {
 		PausedByHold: session.ByHold, ExternalID: session.Correlation.IDOrNone(), RanOnMS: session.RanOn.Milliseconds(),
 		Marks:   screens.MarksOf(s.Lane),
 		GraceMS: s.Lane.GraceLeft(now),
+		OpenEnd: screens.OpenEndOf(s.Lane, now),
 	}
 	if shown.Session.StartsMS = s.Lane.UntilStart(now); shown.Session.StartsMS != nil {
 		shown.Session.StartID = &session.Start.ID

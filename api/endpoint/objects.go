@@ -45,6 +45,33 @@ func Objects[T any](in *Input, name string, most int, description, key string, e
 	return list
 }
 
+// OptionalObject reads an object from the body that may be left out. The fault of a field stands under its place:
+// open_end.up_to.
+func OptionalObject[T any](in *Input, name, description string, read func(*Input) T) (v T, given bool) {
+	if in.request == nil {
+		recording := &Input{}
+		read(recording)
+		object, _ := objectOf(recording.fields)
+		in.fields = append(in.fields, field{place: inBody, name: name, description: description, schema: object})
+		return v, false
+	}
+	text, form, found := in.lookUp(inBody, name)
+	var object map[string]json.RawMessage
+	switch {
+	case slices.Contains(in.broken, inBody) || !found:
+		return v, false
+	case form != literal || json.Unmarshal([]byte(text), &object) != nil:
+		in.fault(name, "must be an object")
+		return v, false
+	}
+	one := &Input{request: in.request, body: object}
+	v = read(one)
+	for field, sentence := range one.faults {
+		in.fault(name+"."+field, sentence)
+	}
+	return v, true
+}
+
 func readForm[T any](in *Input, key string, forms []Form[T]) (v T) {
 	word := in.OneOf(key, "", wordsOf(forms)...)
 	for _, form := range forms {

@@ -46,6 +46,8 @@ type sessionView struct {
 	StartsMS     *int64    `json:"starts_ms,omitempty"` // until it begins together with others
 	GraceMS      *int64    `json:"grace_ms,omitempty"`  // its time is used up: it is on the lane for so long
 	screens.Marks
+	// OpenEnd is nil where the session has none.
+	OpenEnd *screens.OpenEnd `json:"open_end,omitempty"`
 }
 
 type purchaseView struct {
@@ -68,7 +70,7 @@ func viewOf(s lanes.LaneStatus, now lanes.Instant) laneView {
 	}
 	view := s.Lane.View(now)
 	lane.Phase, lane.Purchasing = view.Phase, view.Purchasing
-	lane.Session = &sessionView{view.ID, view.Customer, view.Minutes, view.Remaining.Milliseconds(), session.ByHold, s.Lane.UntilStart(now), s.Lane.GraceLeft(now), screens.MarksOf(s.Lane)}
+	lane.Session = &sessionView{view.ID, view.Customer, view.Minutes, view.Remaining.Milliseconds(), session.ByHold, s.Lane.UntilStart(now), s.Lane.GraceLeft(now), screens.MarksOf(s.Lane), screens.OpenEndOf(s.Lane, now)}
 	if p := session.Purchase; p != nil {
 		lane.Purchase = &purchaseView{p.ID, p.Phase, p.UserMessage}
 	}

@@ -26,6 +26,7 @@ var kinds = []struct {
 	{lanes.PurchaseRequest, "A customer requested a purchase from the lane"},
 	{lanes.SessionEnding, "A session's time will soon be used up. Only for a webhook that names this kind, of a range that warns"},
 	{lanes.SessionExpired, "A session's time is used up. Only for a webhook that names this kind; sessionStopped follows, at once or after the grace"},
+	{lanes.SessionBeyond, "What was sold of a session is used up, and it goes on: it has an open end. Only for a webhook that names this kind"},
 }
 
 // LaneEvent is the payload of every event except a purchase, a warning and the end of a session's time.

@@ -142,14 +142,17 @@ type message struct {
 	Running bool   `json:"running"` // the time left counts down
 	LeftMS  int64  `json:"left_ms"`
 	screens.Marks
+	// OpenEnd is nil where the session has none.
+	OpenEnd *screens.OpenEnd `json:"open_end,omitempty"`
 }
 
 // The states of a session, beside those of its phase: a ceasefire holds it, or holds it before it has begun;
-// its time is used up and it may still be extended; it has ended.
+// its time is used up and it may still be extended, or it goes on with an open end; it has ended.
 const (
 	stateCeasefire = "ceasefire"
 	stateBarred    = "barred"
 	stateGrace     = "grace"
+	stateBeyond    = "beyond"
 	stateEnded     = "ended"
 )
 
@@ -160,7 +163,7 @@ func messageOf(s lanes.LaneStatus, now lanes.Instant) message {
 		return m
 	}
 	m.State, m.Running, m.LeftMS = string(session.Phase), session.Phase == lanes.Running, session.Remaining(now).Milliseconds()
-	m.Marks = screens.MarksOf(s.Lane)
+	m.Marks, m.OpenEnd = screens.MarksOf(s.Lane), screens.OpenEndOf(s.Lane, now)
 	switch {
 	case session.Phase == lanes.Waiting && s.Lane.Held:
 		m.State = stateBarred
@@ -168,6 +171,8 @@ func messageOf(s lanes.LaneStatus, now lanes.Instant) message {
 		m.State = stateCeasefire
 	case session.InGrace():
 		m.State = stateGrace
+	case session.Phase == lanes.Running && session.HasOpenEnd() && session.Remaining(now) == 0:
+		m.State = stateBeyond
 	}
 	return m
 }

@@ -187,7 +187,7 @@ func TestThePageShowsTheLaneAndTheTimeAlone(t *testing.T) {
 		s := f.status
 		waiting := *s.Lane.Session
 		waiting.Phase, waiting.Left, s.Lane.Held, s.Lane.Session = lanes.Waiting, time.Hour, held, &waiting
-		require.Equal(t, message{"2026-05-01T12:00:00.250Z", "Lane 9", state, false, 3600000, screens.Marks{}}, messageOf(s, noon))
+		require.Equal(t, message{"2026-05-01T12:00:00.250Z", "Lane 9", state, false, 3600000, screens.Marks{}, nil}, messageOf(s, noon))
 	}
 }
 

@@ -77,10 +77,10 @@ func onSession(word, description string, read func(in *endpoint.Input, id uuid.U
 	}}
 }
 
-// impossible are the faults of operations that no lane could carry out after those before them: about a session that
-// one of those stops, or on a lane that one of those sells. The id of that session is not known yet, so nothing in the
-// batch can free the lane again.
-func impossible(batch lanes.Batch) endpoint.Faults {
+// impossible are the faults of operations that no lane could carry out, or not after those before them: about a
+// session that one of those stops, or on a lane that one of those sells. The id of that session is not known yet, so
+// nothing in the batch can free the lane again.
+func impossible(layout lanes.Layout, batch lanes.Batch) endpoint.Faults {
 	faults := endpoint.Faults{}
 	stopped, sold := map[uuid.UUID]int{}, map[uuid.UUID]int{}
 	for i, op := range batch.Operations {
@@ -89,10 +89,13 @@ func impossible(batch lanes.Batch) endpoint.Faults {
 			continue
 		}
 		wanted := op.To
-		switch op.Command.(type) {
+		switch command := op.Command.(type) {
 		case lanes.Stop:
 			stopped[op.Session] = i
 		case lanes.Create:
+			for field, sentence := range CheckSale(layout, command) {
+				faults[fmt.Sprintf("operations[%d].%s", i, field)] = sentence
+			}
 			wanted = op.Lane
 		}
 		if wanted == uuid.Nil {
@@ -108,12 +111,12 @@ func impossible(batch lanes.Batch) endpoint.Faults {
 }
 
 func (h Handlers) batch(ctx context.Context, batch lanes.Batch, key *lanes.KeyOf[[]lanes.BatchResult]) ([]lanes.BatchResult, error) {
-	if faults := impossible(batch); len(faults) > 0 {
-		return nil, faults
-	}
 	r, err := h.RangeOf(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if faults := impossible(r.Layout(), batch); len(faults) > 0 {
+		return nil, faults
 	}
 	return r.Batch(ctx, batch, key)
 }

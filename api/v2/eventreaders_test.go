@@ -153,7 +153,7 @@ func (r *loggingRange) readCount() int {
 // newAPI returns the endpoints of the range, with a timeout as in production.
 func (r *loggingRange) newAPI(t *testing.T, readers *Readers) http.Handler {
 	codes := endpoint.Errors{}
-	for _, code := range append(SessionCodes("event_not_found", "not_redeliverable", "webhook_not_configured", "webhook_gone", "cursor_gone", "not_saved", "not_running", "not_waiting", "start_scheduled", "start_not_found", "batch_refused", "reservation_not_found", "lane_reserved", "reservation_over", "reservation_limit", "no_lanes_fit", "lane_not_usable", "not_paused", "in_grace", "ceasefire", "duration_out_of_range",
+	for _, code := range append(SessionCodes("event_not_found", "not_redeliverable", "webhook_not_configured", "webhook_gone", "cursor_gone", "not_saved", "not_running", "not_waiting", "start_scheduled", "start_not_found", "batch_refused", "reservation_not_found", "lane_reserved", "reservation_over", "reservation_limit", "no_lanes_fit", "lane_not_usable", "lane_lacks_capability", "not_paused", "in_grace", "ceasefire", "duration_out_of_range",
 		"no_time_left", "after_closing", "group_not_found", "lane_not_found", "lane_occupied", "lane_not_accessible", "lane_not_clear"),
 		"invalid_request", "not_found", "method_not_allowed", "request_timeout", "too_large", "unsupported_media_type", "timeout", "internal", "overloaded") {
 		codes[code] = endpoint.Error{Status: http.StatusBadRequest, Sentence: code}

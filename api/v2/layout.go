@@ -40,6 +40,7 @@ type LaneStatus struct {
 	LinkSince string     `json:"link_since" format:"date-time" example:"2026-05-01T09:00:00.000Z"`
 	NotUsable *string    `json:"not_usable_because" doc:"Null while the lane is usable" example:"null"`
 	Reserved  *string    `json:"reserved_until,omitempty" format:"date-time" doc:"Until when the lane is reserved for a POS whose customer pays; only while it is" example:"2026-05-01T10:03:00.000Z"`
+	OpenEnd   bool       `json:"open_end,omitempty" doc:"Its controller is there and can keep the line open beyond what was sold: a session with an open end can be sold here, and move here; only where it can" example:"true"`
 	// GraceEndsAt is that of the SessionView. No example: such a session is paused.
 	GraceEndsAt *string `json:"grace_ends_at,omitempty" format:"date-time" doc:"The time of its session is used up: it is on the lane until then, paused with nothing left, unless minutes are added; only in a grace"`
 }
@@ -70,7 +71,7 @@ func statusOf(lane lanes.LaneStatus, now lanes.Instant) LaneStatus {
 	status := LaneStatus{
 		ID: lane.ID, Phase: "free", Hold: lane.Lane.Held,
 		Link: string(lane.Link), LinkSince: endpoint.Stamp(lane.LinkSince),
-		NotUsable: endpoint.Optional(lane.NotUsable),
+		NotUsable: endpoint.Optional(lane.NotUsable), OpenEnd: lane.Lane.Unproven == nil,
 	}
 	if session := lane.Lane.Session; session != nil {
 		status.Session, status.Phase = &session.ID, string(session.Phase)

@@ -17,7 +17,7 @@ type RangeView struct {
 	Name      string         `json:"name" example:"Demo range"`
 	Currency  string         `json:"currency,omitempty" pattern:"^[A-Z]{3}$" doc:"Of the range's prices; only where the operator has named one" example:"EUR"`
 	Version   string         `json:"version" doc:"Of the gateway; to be shown and logged. What it can is in features" example:"1.4.0"`
-	Features  []Feature      `json:"features" doc:"What this range has and others need not have. The list is open: ignore words that you do not know. purchasing: customers can buy at the lanes; products: it offers the products of its integrator; webhook: its events go to a webhook; webhook_retry: deliveries that fail are tried again; clear_before_sale: a lane that is not clear is not sold; warnings: a sale may say when its session is warned; grace: a sale may keep its session on the lane for a while once its time is used up; hours: it has opening hours, and no sale may end after closing; simulation: it has the paths of the simulation" example:"[\"purchasing\",\"webhook\"]"`
+	Features  []Feature      `json:"features" doc:"What this range has and others need not have. The list is open: ignore words that you do not know. purchasing: customers can buy at the lanes; products: it offers the products of its integrator; webhook: its events go to a webhook; webhook_retry: deliveries that fail are tried again; clear_before_sale: a lane that is not clear is not sold; warnings: a sale may say when its session is warned; grace: a sale may keep its session on the lane for a while once its time is used up; open_end: a sale may let its session go on then; hours: it has opening hours, and no sale may end after closing; simulation: it has the paths of the simulation" example:"[\"purchasing\",\"webhook\"]"`
 	Presets   []PresetView   `json:"presets" doc:"The sales that staff have as one button each at the control screen, in its order; none: the operator has named none"`
 	TimeZone  string         `json:"time_zone,omitempty" doc:"Of the IANA database, in which hours and schedules are; only where the operator has given any" example:"Europe/Berlin"`
 	Hours     *HoursView     `json:"hours,omitempty" doc:"The opening hours; only where the operator has given them"`
@@ -31,10 +31,18 @@ type PresetView struct {
 	Minutes int        `json:"minutes" min:"1" max:"480" example:"60"`
 	Group   *uuid.UUID `json:"group_id" doc:"Access group; null: the one that is chosen" example:"33333333-3333-4333-8333-000000000001"`
 	Grace   bool       `json:"grace,omitempty" doc:"The session has the grace of the range; only where it has"`
+	// OpenEnd is that of a sale.
+	OpenEnd *OpenEndView `json:"open_end,omitempty" doc:"The session goes on once the minutes are used up; only where it does"`
 }
 
 // ViewOfPreset returns a preset as the POS and the control screen get it.
-func ViewOfPreset(p lanes.Preset) PresetView { return PresetView(p) }
+func ViewOfPreset(p lanes.Preset) PresetView {
+	view := PresetView{Minutes: p.Minutes, Group: p.Group, Grace: p.Grace}
+	if p.OpenEnd > 0 {
+		view.OpenEnd = &OpenEndView{p.OpenEnd}
+	}
+	return view
+}
 
 // Feature is something that a range has and others need not have.
 type Feature string
@@ -48,6 +56,7 @@ const (
 	FeatureClearBeforeSale Feature = "clear_before_sale"
 	FeatureWarnings        Feature = "warnings"
 	FeatureGrace           Feature = "grace"
+	FeatureOpenEnd         Feature = "open_end"
 	FeatureHours           Feature = "hours"
 	FeatureSimulation      Feature = "simulation"
 )

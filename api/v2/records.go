@@ -28,6 +28,8 @@ type Event struct {
 	Simulated  bool         `json:"simulated"`
 	Webhook    string       `json:"webhook,omitempty" doc:"Which of several webhooks of the range the deliveries are to" example:"accounting"`
 	Attempt    *Attempt     `json:"attempt" doc:"The newest delivery; null while it is pending"`
+	Beyond     *float64     `json:"minutes_beyond,omitempty" min:"0" doc:"That were used beyond what was sold; only of the sessionStopped of a session with an open end" example:"12.5"`
+	Settled    *float64     `json:"minutes_beyond_settled,omitempty" min:"0" doc:"Of those, settled by minutes that were added or bought later" example:"10"`
 	Attempts   []Attempt    `json:"attempts,omitempty" doc:"Only of an event that was sent again: every delivery, oldest first; of more than 21 the first and the last 20"`
 	Correlation
 }
@@ -79,12 +81,16 @@ func readPage(in *endpoint.Input) page {
 }
 
 func eventOf(logged lanes.Logged, log recordLog) Event {
-	return Event{
+	event := Event{
 		Cursor: log.cursor(logged.Cursor).String(), ID: logged.Event.ID, OccurredAt: endpoint.Stamp(logged.Event.At),
 		Payload: webhook.BodyOf(logged.Event), Simulated: logged.Simulated, Webhook: logged.Webhook,
 		Attempt: AttemptOf(logged.Attempt), Attempts: AttemptsOf(logged),
 		Correlation: CorrelationOf(logged.Event.Correlation),
 	}
+	if beyond := logged.Event.Beyond; beyond != nil {
+		event.Beyond, event.Settled = new(webhook.Minutes(beyond.Used)), new(webhook.Minutes(beyond.Settled))
+	}
+	return event
 }
 
 // AttemptsOf returns all deliveries of an event that was sent again, nil for any other one.

@@ -47,6 +47,11 @@ func appendSession(buffer []byte, s *lanes.SessionView) []byte {
 	if s.GraceEndsAt != nil {
 		buffer = appendStamp(append(buffer, `,"grace_ends_at":`...), *s.GraceEndsAt)
 	}
+	if s.OpenEnd > 0 {
+		buffer = append(strconv.AppendInt(append(buffer, `,"open_end":{"up_to":`...), int64(s.OpenEnd), 10), '}')
+		buffer = appendMinutes(append(buffer, `,"minutes_beyond":`...), s.Beyond.Used)
+		buffer = appendMinutes(append(buffer, `,"minutes_beyond_settled":`...), s.Beyond.Settled)
+	}
 	return append(buffer, '}')
 }
 
@@ -70,7 +75,7 @@ func AppendKeys(buffer []byte, s *lanes.SessionView) []byte {
 		} else {
 			buffer = appendStamp(buffer, s.Created)
 		}
-		buffer = strconv.AppendFloat(append(buffer, `,"minutes_remaining":`...), webhook.Minutes(s.Remaining), 'f', -1, 64)
+		buffer = appendMinutes(append(buffer, `,"minutes_remaining":`...), s.Remaining)
 	}
 	buffer = strconv.AppendBool(append(buffer, `,"enable_purchasing":`...), s.Purchasing)
 	if s.StartsAt != nil {
@@ -80,6 +85,10 @@ func AppendKeys(buffer []byte, s *lanes.SessionView) []byte {
 		buffer = appendCorrelation(buffer, CorrelationOf(s.Correlation))
 	}
 	return buffer
+}
+
+func appendMinutes(buffer []byte, d time.Duration) []byte {
+	return strconv.AppendFloat(buffer, webhook.Minutes(d), 'f', -1, 64)
 }
 
 // appendCorrelation appends the keys of what the POS gave a session, each behind a comma.

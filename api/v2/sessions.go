@@ -16,6 +16,28 @@ import (
 type SessionView struct {
 	SessionKeys
 	GraceEndsAt *string `json:"grace_ends_at,omitempty" format:"date-time" doc:"Its time is used up: it is on the lane until then, unless minutes are added; only in its grace" example:"2026-05-01T11:02:00.000Z"`
+	OpenEndKeys
+}
+
+// OpenEndKeys are what a session with an open end shows beside others.
+type OpenEndKeys struct {
+	OpenEnd *OpenEndView `json:"open_end,omitempty" doc:"It goes on once its minutes are used up; only where it was sold with that"`
+	// Pointers: 0 is shown too.
+	Beyond  *float64 `json:"minutes_beyond,omitempty" min:"0" doc:"That were used beyond what was sold at the time, settled or not; never becomes less. Only with an open end" example:"12.5"`
+	Settled *float64 `json:"minutes_beyond_settled,omitempty" min:"0" doc:"Of those, settled by minutes that were added or bought later; the rest is owed. Only with an open end" example:"10"`
+}
+
+// OpenEndView is an open end.
+type OpenEndView struct {
+	UpTo int `json:"up_to" min:"2" max:"480" doc:"How many minutes may be used in all: then the session ends" example:"120"`
+}
+
+// OpenEndOf returns what a session with an open end shows of it, no keys for 0.
+func OpenEndOf(upTo int, beyond lanes.Beyond) OpenEndKeys {
+	if upTo == 0 {
+		return OpenEndKeys{}
+	}
+	return OpenEndKeys{&OpenEndView{upTo}, new(webhook.Minutes(beyond.Used)), new(webhook.Minutes(beyond.Settled))}
 }
 
 // SessionKeys are what both versions show of a session: the keys of WIRE.md, Views, in its order.
@@ -48,7 +70,7 @@ func CorrelationOf(c *lanes.Correlation) Correlation {
 
 // ViewOf returns a session as version 2 shows it.
 func ViewOf(s *lanes.SessionView) SessionView {
-	return SessionView{KeysOf(s), endpoint.OptionalStamp(s.GraceEndsAt)}
+	return SessionView{KeysOf(s), endpoint.OptionalStamp(s.GraceEndsAt), OpenEndOf(s.OpenEnd, s.Beyond)}
 }
 
 // KeysOf returns what both versions show of a session.
@@ -99,8 +121,33 @@ func readSale(in *endpoint.Input) Sale {
 			sale.Command.WarnAt = append(sale.Command.WarnAt, time.Duration(left)*time.Minute)
 		}
 	}
-	sale.Command.Grace = ReadGrace(in)
+	sale.Command.Grace, sale.Command.OpenEnd = ReadGrace(in), ReadOpenEnd(in)
 	return sale
+}
+
+// ReadOpenEnd reads up to how many minutes in all a session may go on once those that were sold are used up; 0: it
+// ends.
+func ReadOpenEnd(in *endpoint.Input) int {
+	upTo, _ := endpoint.OptionalObject(in, "open_end", "Once the minutes are used up, the session goes on until it is stopped, and the rest is paid afterwards: "+
+		"on a lane that shows `open_end` in `GET /lanes/status`. It goes without `grace`", func(in *endpoint.Input) int {
+		return in.Integer("up_to", lanes.MinMinutes+1, lanes.MaxMinutes, "How many minutes may be used in all: more than `duration`", 120)
+	})
+	return upTo
+}
+
+// CheckSale returns what no lane of the range could sell, nil if it is nothing.
+func CheckSale(layout lanes.Layout, sale lanes.Create) endpoint.Faults {
+	switch {
+	case sale.OpenEnd == 0:
+		return nil
+	case sale.Grace:
+		return endpoint.Faults{"open_end": "goes without grace"}
+	case layout.GraceForAll:
+		return endpoint.Faults{"open_end": "cannot be sold in a range where every session has a grace"}
+	case sale.OpenEnd <= sale.Minutes:
+		return endpoint.Faults{"open_end.up_to": "must be more than duration"}
+	}
+	return nil
 }
 
 // ReadGrace reads whether a sale has the grace of the range.
@@ -228,6 +275,9 @@ func (h Handlers) Create(ctx context.Context, sale Sale, key *lanes.Key) (*lanes
 	r, err := h.RangeOf(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if faults := CheckSale(r.Layout(), sale.Command); faults != nil {
+		return nil, faults
 	}
 	sale.Command.Session = uuid.New()
 	return r.Create(ctx, sale.Lane, sale.Command, key)

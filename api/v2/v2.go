@@ -118,7 +118,7 @@ func (h Handlers) Endpoints() []endpoint.Endpoint {
 			endpoint.Handle("GET", "/sessions/{id}", 200, "One active session", readID, endpoint.WithTarget(h.RangeOf, session),
 				"starting", "not_owner", "session_not_found", "session_ended", "store_unavailable"),
 			endpoint.Command("POST", "/sessions", 201, "Sell time on a free lane", readSale, h.Create,
-				sold, append(SaleCodes(), "lane_reserved", "reservation_over", afterClosing)...).
+				sold, append(SaleCodes(), "lane_reserved", "reservation_over", noOpenEnd, afterClosing)...).
 				Describe(aboutClosing+"With `auto_start` the time runs at once, otherwise from when the customer enters the lane."),
 			h.command("modify", "Add minutes to a session, or take minutes away", readModify, "duration_out_of_range", "no_time_left", afterClosing).
 				Describe(aboutClosing+"The new total must be within 1 to 480 minutes and must leave the session some time: to end it, stop it. Minutes "+
@@ -131,7 +131,7 @@ func (h Handlers) Endpoints() []endpoint.Endpoint {
 			h.command("resume", "Start a paused session's clock again", readResume, "not_paused", "in_grace", "ceasefire"),
 			endpoint.Command("POST", "/sessions/{id}/move", 204, "Let a session go on in another lane, with its time left",
 				readMove, h.move, endpoint.NoBody,
-				SessionCodes("lane_not_found", "lane_occupied", "lane_reserved", "lane_not_accessible", "lane_not_usable", "lane_not_clear", afterClosing)...).
+				SessionCodes("lane_not_found", "lane_occupied", "lane_reserved", "lane_not_accessible", "lane_not_usable", "lane_not_clear", noOpenEnd, afterClosing)...).
 				Describe("A lane whose bay closes before the session would end is refused with `after_closing`, unless the lane that it leaves closes no later."),
 		),
 		endpoint.Group("Sessions", sellTime, h.batchEndpoint()),
@@ -176,6 +176,9 @@ const aboutCursors = "A cursor of another log, as the store was replaced or has 
 
 // afterClosing is the code of what would be used after the range has closed.
 var afterClosing = lanes.ErrAfterClosing.Code()
+
+// noOpenEnd is the code of a lane on which no session goes on beyond what was sold.
+var noOpenEnd = lanes.ErrNoOpenEnd.Code()
 
 // aboutClosing is what the descriptions of all sales say.
 const aboutClosing = "Of a range with opening hours, what would end after it has closed is refused with `after_closing`; `max_minutes` in that answer is what fits. "

@@ -63,6 +63,8 @@ type laneView struct {
 	Locked   bool        `json:"locked"` // as the hardware reports; a lane that is held and not locked was not reached
 	Help     string      `json:"help"`   // called, coming, or empty
 	screens.Marks
+	// OpenEnd is nil where the session has none.
+	OpenEnd *screens.OpenEnd `json:"open_end,omitempty"`
 }
 
 // free is the phase of a lane without a session.
@@ -88,6 +90,7 @@ func viewer(names bool) func(lanes.LaneStatus, lanes.Instant) laneView {
 			view := s.Lane.View(now)
 			shown.Phase, shown.LeftMS = view.Phase, view.Remaining.Milliseconds()
 			shown.StartsMS, shown.GraceMS, shown.Marks = s.Lane.UntilStart(now), s.Lane.GraceLeft(now), screens.MarksOf(s.Lane)
+			shown.OpenEnd = screens.OpenEndOf(s.Lane, now)
 			if names {
 				shown.Customer = shortName(view.Customer)
 			}

@@ -74,7 +74,7 @@ func TestCheckControllerOverTLS(t *testing.T) {
 	}
 	output, err := check(checkController{CA: ca})
 	require.NoError(t, err, output)
-	require.Equal(t, 15, strings.Count(output, "holds "), output)
+	require.Equal(t, 16, strings.Count(output, "holds "), output)
 
 	for name, with := range map[string]checkController{
 		"the machine's authorities": {},

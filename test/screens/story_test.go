@@ -235,6 +235,15 @@ func TestAGrace(t *testing.T) {
 	})
 }
 
+// Sessions with an open end go on beyond their minutes, and are paid afterwards.
+func TestAnOpenEnd(t *testing.T) {
+	t.Parallel()
+	play(t, "openend", func(f *fixture, _ string) {
+		north := &f.config.Ranges[0]
+		north.Settings = append(north.Settings, "presets: [{minutes: 30, open_end: 60}, {minutes: 45}]")
+	})
+}
+
 // A relay of twenty lanes is sold and started together by a few touches.
 func TestARelay(t *testing.T) {
 	t.Parallel()

@@ -76,7 +76,7 @@ export class Header {
     const { range, t } = this.#client;
     const lanes = [...range.lanes.values()];
     const inState = (state) => lanes.filter((lane) => stateOf(lane) === state).length;
-    const words = ["free", "reserved", "running", "grace", "paused", "waiting", "ended", "locked", "closed", "unusable"]
+    const words = ["free", "reserved", "running", "beyond", "grace", "paused", "waiting", "ended", "locked", "closed", "unusable"]
       .map((state) => [state, inState(state)]).filter(([, n]) => n > 0)
       .map(([state, n]) => t(`tally.${state}`, { n })).join(" · ");
     setText(this.#states, words);

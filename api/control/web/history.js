@@ -25,10 +25,11 @@ export class History {
     this.#journal = new Journal(client, {
       title: "history.title", empty: "history.empty", list: "sessions", key: (session) => session.session_id,
       query: () => `/history?${asked()}`,
-      columns: ["history.ended", "history.customer", "history.lane", "history.group", "history.sold", "history.used", "history.paused", "history.turn", "history.reason", "history.again"],
+      columns: ["history.ended", "history.customer", "history.lane", "history.group", "history.sold", "history.used", "history.paused", "history.beyond", "history.turn", "history.reason", "history.again"],
       cells: (session) => [
         t.moment(session.ended_at), session.customer_name || t("history.forgotten"), session.lane_name, session.group_name,
         t("minutes_exact", { n: session.duration }), t("minutes_exact", { n: t.number(session.minutes_used) }), t("minutes_exact", { n: t.number(session.minutes_paused) }),
+        beyondOf(t, session),
         session.minutes_turn === null ? "–" : t("minutes_exact", { n: t.number(session.minutes_turn) }),
         t.has(`reason.${session.end_reason}`) ? t(`reason.${session.end_reason}`) : session.end_reason, this.#again(session),
       ],
@@ -80,4 +81,13 @@ export class History {
 function endOfDay(day) {
   const [year, month, date] = day.split("-").map(Number);
   return new Date(year, month - 1, date + 1).toISOString();
+}
+
+// beyondOf says what a session with an open end has used beyond what was sold, and how much of that was settled later.
+function beyondOf(t, { minutes_beyond: used, minutes_beyond_settled: settled }) {
+  if (!used) {
+    return "–";
+  }
+  const minutes = t("minutes_exact", { n: t.number(used) });
+  return settled > 0 ? t("history.settled", { minutes, settled: t.number(settled) }) : minutes;
 }

@@ -3,11 +3,11 @@ import { formatTime } from "/screens/clock.js";
 import { element, replaceKeepingFocus, setFlag, setText } from "/screens/element.js";
 import { icon } from "/screens/icons.js";
 import { ErrorText, ignoreQuickRepeats, ignoreStaleClicks } from "./actions.js";
-import { laneGraceLeft, laneReservedFor, laneStartsIn, laneTimeLeft } from "./model.js";
+import { laneGraceLeft, laneOwed, laneReservedFor, laneStartsIn, laneTimeLeft } from "./model.js";
 import { quickActions } from "./quick.js";
 import { notReached, stateOf, urgencyOf } from "./rules.js";
 
-const SIGNS = { free: "check", reserved: "cart", ended: "leave", locked: "lock", closed: "close", unusable: "alert", waiting: "person", scheduled: "play", running: "play", paused: "pause", grace: "hourglass" };
+const SIGNS = { free: "check", reserved: "cart", ended: "leave", locked: "lock", closed: "close", unusable: "alert", waiting: "person", scheduled: "play", running: "play", beyond: "play", paused: "pause", grace: "hourglass" };
 
 export class LaneCard {
   urgent = "";
@@ -88,13 +88,16 @@ export class LaneCard {
     if (this.lane.reserved) {
       setText(this.#badges.querySelector(".reserved-left"), formatTime(laneReservedFor(this.lane, at)));
     }
-    const graceLeft = laneGraceLeft(this.lane, at);
+    const [graceLeft, owed] = [laneGraceLeft(this.lane, at), laneOwed(this.lane, at)];
     if (!session) {
       setText(this.#time, "");
     } else if (startsIn !== null) {
       setText(this.#time, this.#client.t("card.starts", { time: formatTime(startsIn) }));
     } else if (graceLeft !== null) {
       setText(this.#time, this.#client.t("card.grace", { time: formatTime(graceLeft) }));
+      this.#redraw("share", "0", () => (this.#fill.style.transform = "scaleX(0)"));
+    } else if (owed !== null) {
+      setText(this.#time, this.#client.t("card.over", { time: formatTime(owed) }));
       this.#redraw("share", "0", () => (this.#fill.style.transform = "scaleX(0)"));
     } else {
       setText(this.#time, leftMs > 0 ? formatTime(leftMs) : this.#client.t("card.over", { time: formatTime(leftMs) }));

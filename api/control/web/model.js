@@ -7,6 +7,7 @@
 //   purchases   the list of them has been loaded
 import { timeLeft } from "/screens/clock.js";
 import { Hours } from "/screens/hours.js";
+import { owedOf } from "/screens/openend.js";
 
 export class Range extends EventTarget {
   info = null; // {id, name, purchasing}; null before the first picture
@@ -192,6 +193,16 @@ export function laneReservedFor(lane, at) {
 export function laneGraceLeft(lane, at) {
   const graceMs = lane.session?.grace_ms;
   return graceMs === undefined ? null : Math.max(0, timeLeft(graceMs, true, lane.sentAt, at));
+}
+
+// laneOwed returns what the lane's session owes at the instant `at`, in ms; null if it does not go on beyond what was sold.
+export function laneOwed(lane, at) {
+  return lane.session ? owedOf(lane.session, lane.phase === "running", lane.sentAt, at) : null;
+}
+
+// laneEndsIn returns how long the lane's session can still run at the instant `at`, in ms: with its open end, if it has one.
+export function laneEndsIn(lane, at) {
+  return timeLeft(lane.session.open_end?.bound_ms ?? lane.session.left_ms, lane.phase === "running", lane.sentAt, at);
 }
 
 // laneStartsIn returns how long it is at the instant `at` until the lane's session begins together with others, in ms; null if it does not.

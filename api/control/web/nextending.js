@@ -1,9 +1,10 @@
-// Who ends next: the sessions in their grace and those whose time runs, by the time that is left, and the paused ones after them. A press on one opens its lane.
+// Who ends next: the sessions in their grace and those whose time runs, by how long they can still run, and the paused ones after them. A press on one opens
+// its lane.
 import { formatTime, now, onTick } from "/screens/clock.js";
 import { element, setText } from "/screens/element.js";
 import { icon } from "/screens/icons.js";
 import { ErrorText, action } from "./actions.js";
-import { laneGraceLeft, laneTimeLeft } from "./model.js";
+import { laneEndsIn, laneGraceLeft, laneOwed, laneTimeLeft } from "./model.js";
 import { inGrace, stateOf, urgencyOf } from "./rules.js";
 import { ignoreWhenMoved } from "./settling.js";
 
@@ -31,7 +32,7 @@ export class NextEnding {
     const { range, t } = this.#client;
     const at = now();
     const lanes = [...range.lanes.values()].filter(({ phase }) => phase === "running" || phase === "paused")
-      .toSorted((a, b) => Number(stateOf(a) === "paused") - Number(stateOf(b) === "paused") || laneTimeLeft(a, at) - laneTimeLeft(b, at));
+      .toSorted((a, b) => Number(stateOf(a) === "paused") - Number(stateOf(b) === "paused") || laneEndsIn(a, at) - laneEndsIn(b, at));
     const sessions = new Set(lanes.map(({ session }) => session.session_id));
     for (const [id, row] of this.#rows) {
       if (!sessions.has(id)) {
@@ -66,7 +67,7 @@ export class NextEnding {
   }
 }
 
-const SIGNS = { paused: "pause", grace: "hourglass" };
+const SIGNS = { paused: "pause", grace: "hourglass", beyond: "play" };
 
 // Row is one session. It is built once.
 class Row {
@@ -103,6 +104,7 @@ class Row {
   tick(at) {
     const leftMs = laneTimeLeft(this.#lane, at);
     this.element.dataset.urgent = urgencyOf(this.#lane, leftMs);
-    setText(this.#time, inGrace(this.#lane) ? this.#client.t("card.grace", { time: formatTime(laneGraceLeft(this.#lane, at)) }) : leftMs > 0 ? formatTime(leftMs) : this.#client.t("card.over", { time: formatTime(leftMs) }));
+    const owed = laneOwed(this.#lane, at);
+    setText(this.#time, owed !== null ? this.#client.t("card.over", { time: formatTime(owed) }) : inGrace(this.#lane) ? this.#client.t("card.grace", { time: formatTime(laneGraceLeft(this.#lane, at)) }) : leftMs > 0 ? formatTime(leftMs) : this.#client.t("card.over", { time: formatTime(leftMs) }));
   }
 }

@@ -1,8 +1,10 @@
 // What became of the last action, and what of it may be taken back for a while: a stop, a pause, a move, and time that was added or taken
 // away; how an action on several lanes went; and that time was sold, with the code for who bought it. It is shown in the head of the
 // page, where it lies on no lane and moves nothing; the next one replaces it.
+import { formatTime, now } from "/screens/clock.js";
 import { element, setText } from "/screens/element.js";
 import { ErrorText, action, announce, button } from "./actions.js";
+import { laneOwed } from "./model.js";
 
 const SHOWN = 10_000; // ms
 const SHOWN_WITH_MORE = 30_000; // ms, where there is something else to do than to take it back
@@ -60,7 +62,13 @@ export class Outcome {
 
   async stop(lane) {
     const { session_id: id, customer_name: customer } = lane.session;
+    const stopped = this.#client.range.lanes.get(lane.lane_id) ?? lane; // a button may have been drawn for an older state
     await this.#client.session(lane, "stop");
+    const owed = laneOwed(stopped, now());
+    if (owed !== null) { // nothing is left that could go on
+      this.confirm(this.#client.t("stopped.owes", { lane: lane.name, customer, time: formatTime(owed) }), () => []);
+      return;
+    }
     this.#offer(this.#client.t("undo.stopped", { lane: lane.name, customer }),
       () => this.#client.request("POST", `/sessions/${id}/reopen`, { lane_id: lane.lane_id }));
   }

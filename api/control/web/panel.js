@@ -4,7 +4,7 @@ import { element, replaceKeepingFocus, setFlag, setText } from "/screens/element
 import { ErrorText, button } from "./actions.js";
 import { LaneActions } from "./laneactions.js";
 import { badges } from "./lanecard.js";
-import { laneGraceLeft, laneTimeLeft } from "./model.js";
+import { laneGraceLeft, laneOwed, laneTimeLeft } from "./model.js";
 import { purchaseDetails, settleButtons } from "./purchases.js";
 import { stateOf, urgencyOf } from "./rules.js";
 import { SessionActions } from "./sessionactions.js";
@@ -212,6 +212,9 @@ export class Panel {
       if (session.began_at) {
         facts.push([t("fact.began"), t.time(session.began_at)]);
       }
+      if (session.open_end) {
+        facts.push([t("fact.open_end"), t("open_end.up_to", { n: session.open_end.up_to })]);
+      }
       facts.push([t("fact.purchasing"), t(session.purchasing ? "yes" : "no")]);
     }
     facts.push([t("fact.link"), t(`link.${lane.link}`, { time: t.moment(lane.link_since) })]);
@@ -225,8 +228,9 @@ export class Panel {
     const leftMs = lane?.session ? laneTimeLeft(lane, at) : 0;
     const urgent = lane?.session ? urgencyOf(lane, leftMs) : "";
     const graceLeft = lane?.session ? laneGraceLeft(lane, at) : null;
+    const owed = lane?.session ? laneOwed(lane, at) : null;
     this.#root.dataset.urgent = urgent;
-    setText(this.#time, graceLeft !== null ? t("card.grace", { time: formatTime(graceLeft) }) : leftMs > 0 ? formatTime(leftMs) : t("card.over", { time: formatTime(leftMs) }));
+    setText(this.#time, owed !== null ? t("card.over", { time: formatTime(owed) }) : graceLeft !== null ? t("card.grace", { time: formatTime(graceLeft) }) : leftMs > 0 ? formatTime(leftMs) : t("card.over", { time: formatTime(leftMs) }));
     setText(this.#urgent, urgent ? t(`urgent.${urgent}`) : "");
   }
 }

@@ -38,6 +38,7 @@ export function quickActions(client, lane, error, open) {
       buttons.push(...(lane.held ? [] : [command("start", "play", () => client.session(lane, "start"), "primary one-tap")]), more(15), stop());
       break;
     case "running":
+    case "beyond":
       buttons.push(...(lane.help ? [] : [more(5)]), more(15), command("pause", "pause", () => client.outcome.pause(lane), "one-tap"), stop());
       break;
     case "grace":

@@ -19,16 +19,25 @@ export function inGrace(lane) {
   return lane.session?.grace_ms !== undefined;
 }
 
-// urgencyOf is urgency of a lane's session: "over" in its grace too, and "" without one.
-export function urgencyOf(lane, leftMs) {
-  return inGrace(lane) ? "over" : lane.session ? urgency(lane.phase, leftMs, lane.session.soon_ms) : "";
+// isBeyond is true of a session that goes on beyond what was sold.
+export function isBeyond(lane) {
+  return lane.phase === "running" && lane.session.open_end !== undefined && lane.session.left_ms <= 0;
 }
 
-// stateOf returns the phase of a lane's session, or that it is in its grace, or whether a lane without a session can be sold. It has "ended" while its last customer
-// may still be there, is "locked" if nothing but a hold keeps a customer from it, and "reserved" while a POS sells it.
+// urgencyOf is urgency of a lane's session: "over" in its grace too, and "" without one, and where it goes on beyond what was sold.
+export function urgencyOf(lane, leftMs) {
+  if (!lane.session || (lane.session.open_end && leftMs <= 0)) {
+    return "";
+  }
+  return inGrace(lane) ? "over" : urgency(lane.phase, leftMs, lane.session.soon_ms);
+}
+
+// stateOf returns the phase of a lane's session, or that it is in its grace or goes on beyond what was sold, or whether a lane without a session can be
+// sold. It has "ended" while its last customer may still be there, is "locked" if nothing but a hold keeps a customer from it, and "reserved" while a POS
+// sells it.
 export function stateOf(lane) {
   if (lane.phase !== "free") {
-    return inGrace(lane) ? "grace" : lane.phase;
+    return inGrace(lane) ? "grace" : isBeyond(lane) ? "beyond" : lane.phase;
   }
   if (lane.uncleared) {
     return "ended";

@@ -7,6 +7,7 @@ import { numberFree, stateOf } from "./rules.js";
 
 const MINUTES = [15, 30, 45, 60, 90, 120]; // of a range whose configuration has no presets
 const DEFAULT_MINUTES = 60;
+const DEFAULT_UP_TO = 120; // of an open end
 
 export class SessionForm {
   #client;
@@ -20,6 +21,8 @@ export class SessionForm {
   #press;
   #purchasing;
   #grace;
+  #openEnd;
+  #upTo;
   #start;
   #submit;
   #closed = element("p.note");
@@ -37,14 +40,14 @@ export class SessionForm {
     this.#group = element("select.input", { name: "group_id", required: true });
     this.#minutes = element("input.input", { name: "minutes", type: "number", min: 1, max: 480, step: 1, required: true, inputMode: "numeric" });
     this.#minutes.addEventListener("input", () => this.#update());
-    this.#press = async (pressed, minutes, group = this.#group.value, grace = false) => {
+    this.#press = async (pressed, minutes, group = this.#group.value, more = this.#chosen()) => {
       const lane = this.#lane;
       const typed = this.#name.value.trim();
       let session;
       const sell = async (anyway) => {
         this.#selling = true;
         try {
-          session = await this.#create(minutes, group, grace, anyway);
+          session = await this.#create(minutes, group, { ...more, ...anyway });
         } finally {
           this.#selling = false;
         }
@@ -62,6 +65,8 @@ export class SessionForm {
     this.#group.addEventListener("change", () => this.#update());
     this.#purchasing = element("input", { type: "checkbox", name: "purchasing", checked: true });
     this.#grace = element("input", { type: "checkbox", name: "grace" });
+    this.#openEnd = element("input", { type: "checkbox", name: "open_end", onchange: () => (this.#upTo.parentElement.hidden = !this.#openEnd.checked) });
+    this.#upTo = element("input.input", { name: "up_to", type: "number", min: 2, max: 480, step: 1, value: DEFAULT_UP_TO, inputMode: "numeric" });
     this.#start = element("input", { type: "radio", name: "start", value: "now", checked: true, onchange: () => this.#update() });
     const entry = element("input", { type: "radio", name: "start", value: "entry", onchange: () => this.#update() });
     this.#submit = element("button.button.primary.wide", { type: "submit" }, "");
@@ -75,7 +80,9 @@ export class SessionForm {
         element("label.choice", {}, this.#start, element("span", {}, t("form.start_now"))), element("label.choice", {}, entry, element("span", {}, t("form.start_entry")))),
       field(t("form.group"), this.#group),
       element("label.check", {}, this.#purchasing, element("span", {}, t("form.purchasing"))),
-      element("label.check", {}, this.#grace, element("span", {}, t("form.grace"))));
+      element("label.check", {}, this.#grace, element("span", {}, t("form.grace"))),
+      element("label.check", {}, this.#openEnd, element("span", {}, t("form.open_end"))),
+      element("label.own", { hidden: true }, element("span", {}, t("form.up_to")), this.#upTo));
     this.element.addEventListener("submit", (event) => {
       event.preventDefault();
       this.#press(this.#submit, Number(this.#minutes.value));
@@ -121,6 +128,8 @@ export class SessionForm {
     this.#drawPresets();
     this.#purchasing.parentElement.hidden = !range.info.purchasing;
     this.#grace.parentElement.hidden = !range.info.grace;
+    this.#openEnd.parentElement.hidden = !this.#canOpenEnd();
+    this.#upTo.parentElement.hidden = !(this.#canOpenEnd() && this.#openEnd.checked);
     this.#name.placeholder = this.#walkIn();
     const state = stateOf(lane);
     setText(this.#closed, lane.held ? t("form.held") : lane.reserved ? t("form.reserved") : state === "free" ? "" : t(`form.${state}`));
@@ -148,10 +157,11 @@ export class SessionForm {
     }
     this.#drawnPresets = drawn;
     this.#presets.toggleAttribute("data-named", range.groups.length > 1 && presets.some(({ group_id: id }) => id));
-    this.#presets.replaceChildren(...presets.map(({ minutes, group_id: id, grace = false }) => {
+    this.#presets.replaceChildren(...presets.map(({ minutes, group_id: id, grace, open_end: openEnd }) => {
+      const own = openEnd ? { open_end: openEnd } : grace ? { grace } : undefined; // else what is chosen in the form
       const group = range.groups.length > 1 ? range.groups.find((candidate) => candidate.id === id)?.name : undefined;
       const label = group === undefined ? t("form.sell", { n: minutes }) : t("form.sell_to", { n: minutes, group });
-      const preset = element("button.button", { type: "button", "data-minutes": minutes, "data-group": id ?? "", "aria-label": label, onclick: () => this.#press(preset, minutes, id ?? undefined, grace) },
+      const preset = element("button.button", { type: "button", "data-minutes": minutes, "data-group": id ?? "", "aria-label": label, onclick: () => this.#press(preset, minutes, id ?? undefined, own) },
         element("span", {}, String(minutes)), ...(group === undefined ? [] : [element("span.preset-group", {}, group)]));
       return preset;
     }));
@@ -167,16 +177,28 @@ export class SessionForm {
     this.#submit.textContent = this.#client.t(key, { minutes: this.#minutes.value });
   }
 
-  #create(minutes, group, grace, anyway) {
+  // canOpenEnd is true if a session of the lane that is shown may go on beyond what was sold; with several lanes, of the first.
+  #canOpenEnd() {
+    return Boolean(this.#client.range.info.open_end && this.#lane.open_end);
+  }
+
+  // chosen returns what is chosen in the form for the end of a session.
+  #chosen() {
+    if (this.#canOpenEnd() && this.#openEnd.checked) {
+      return { open_end: { up_to: Number(this.#upTo.value) } };
+    }
+    return this.#grace.checked && this.#client.range.info.grace ? { grace: true } : {};
+  }
+
+  #create(minutes, group, more) {
     const customer = this.#name.value.trim();
     return this.#sell({
       ...(customer ? { customer_name: customer } : { walk_in: this.#client.t("form.walk_in") }),
       group_id: group,
       duration: minutes,
       enable_purchasing: this.#purchasing.checked && this.#client.range.info.purchasing,
-      ...(grace || (this.#grace.checked && this.#client.range.info.grace) ? { grace: true } : {}),
       auto_start: this.#start.checked,
-      ...anyway,
+      ...more,
     });
   }
 }

@@ -3,6 +3,7 @@ import { onTick, timeLeft } from "/screens/clock.js";
 import { setText } from "/screens/element.js";
 import { Hours } from "/screens/hours.js";
 import { icon } from "/screens/icons.js";
+import { owedOf } from "/screens/openend.js";
 import { reached } from "/screens/recovery.js";
 import { Stream } from "/screens/stream.js";
 import { loadTexts } from "/screens/texts.js";
@@ -62,6 +63,16 @@ class Lane {
   graceLeft(now) {
     const graceMs = this.session?.grace_ms;
     return graceMs === undefined ? null : Math.max(0, timeLeft(graceMs, true, this.#sentAt, now));
+  }
+
+  // owed returns what the session owes at that instant of now(), in ms; null if it does not go on beyond what was sold.
+  owed(now) {
+    return this.session && owedOf(this.session, this.phase === "running", this.#sentAt, now);
+  }
+
+  // atMost returns how long a session with an open end can go on from that instant of now() on, in ms.
+  atMost(now) {
+    return Math.max(0, timeLeft(this.session.open_end.bound_ms, this.phase === "running", this.#sentAt, now));
   }
 
   // room returns how many minutes the session may still be given before the range closes.

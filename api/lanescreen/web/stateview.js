@@ -72,6 +72,9 @@ export class StateView {
     if (lane.held || (lane.phase === "paused" && lane.session.paused_by_hold)) {
       return lane.phase === "waiting" ? "barred" : "ceasefire";
     }
+    if (lane.phase === "running" && lane.session.open_end && lane.session.left_ms <= 0) {
+      return "beyond";
+    }
     return lane.phase === "waiting" && lane.session.starts_ms !== undefined ? "scheduled" : lane.phase || "loading";
   }
 
@@ -109,11 +112,12 @@ export class StateView {
         return element("section.time", {},
           element("div.clock", {},
             state === "running" ? null : element("div.why", {}, title, explained),
-            element("p.left", { role: "timer", "aria-live": "off" }, element("span.unseen", {}, t("left")), element("span.face", {})),
+            element("p.left", { role: "timer", "aria-live": "off" }, element("span.unseen", {}, t(state === "beyond" ? "owed" : "left")), element("span.face", {})),
             element("progress.bar", { max: values.n * MINUTE, "aria-label": t("left") }),
             state === "grace" ? element("p.grace", { role: "timer", "aria-live": "off" }) : null,
+            state === "beyond" ? element("p.at-most", { role: "timer", "aria-live": "off" }) : null,
             element("p.warning", { hidden: true }, icon("hourglass"), element("span", {})),
-            element("p.of", {}, t("of", values))),
+            element("p.of", {}, t(state === "beyond" ? "beyond.of" : "of", values))),
           this.#lane.purchasing && !this.#lane.held ? element("div.buying", {}, this.#moreTime.element, this.#shop.opener) : null);
     }
   }
@@ -165,11 +169,16 @@ export class StateView {
       return;
     }
     const left = Math.max(0, this.#lane.timeLeft(now));
-    setText(shown, formatTime(left));
-    setFlag(shown.parentElement, "data-hours", left > HOUR - 1000); // more digits
+    const owed = this.#lane.owed(now);
+    setText(shown, owed === null ? formatTime(left) : `+${formatTime(owed)}`);
+    setFlag(shown.parentElement, "data-hours", Math.max(left, owed ?? 0) > HOUR - 1000); // more digits
+    const atMost = this.#root.querySelector(".at-most");
+    if (atMost) {
+      setText(atMost, this.#t("beyond.at_most", { time: formatTime(this.#lane.atMost(now)) }));
+    }
     this.#shop.showTimeLeft(formatTime(left));
     this.#root.querySelector(".bar").value = left;
-    const warning = markOf(this.#lane.session, left);
+    const warning = owed === null ? markOf(this.#lane.session, left) : undefined;
     setFlag(document.body, "data-soon", warning?.mark === "soon");
     setFlag(document.body, "data-last", warning?.mark === "last");
     this.#warn(this.#lane.phase === "running" && warning ? warningOf(this.#t, warning, left) : "", left);
@@ -188,5 +197,5 @@ export class StateView {
   }
 }
 
-const SIGNS = { paused: "pause", over: "check", grace: "hourglass" };
+const SIGNS = { paused: "pause", over: "check", grace: "hourglass", beyond: "play" };
 const LOCKED = ["ceasefire", "closed", "barred"]; // the states of a ceasefire

@@ -3,11 +3,12 @@ import { formatTime, now as clock, onTick, timeLeft } from "/screens/clock.js";
 import { element, setFlag, setText } from "/screens/element.js";
 import { icon } from "/screens/icons.js";
 import { markOf, warningOf } from "/screens/marks.js";
+import { owedOf } from "/screens/openend.js";
 import { Stream } from "/screens/stream.js";
 import { loadTexts } from "/screens/texts.js";
 
 const HOUR = 60 * 60_000;
-const SIGNS = { waiting: "hourglass", paused: "pause", grace: "hourglass", over: "check" };
+const SIGNS = { waiting: "hourglass", paused: "pause", grace: "hourglass", beyond: "play", over: "check" };
 const LOCKED = ["ceasefire", "barred"]; // the states of a ceasefire
 const TIMELESS = ["loading", "grace", "over", "gone"];
 
@@ -45,22 +46,23 @@ function view(state) {
   }
   return element("section.time", {}, element("div.clock", {},
     state === "running" ? null : element("div.why", {}, title, explained),
-    element("p.left", { role: "timer", "aria-live": "off", "aria-label": t("left") }, element("span.face", {})),
-    element("p.of", { "aria-hidden": "true" }, t("left")),
+    element("p.left", { role: "timer", "aria-live": "off", "aria-label": t(state === "beyond" ? "owed" : "left") }, element("span.face", {})),
+    element("p.of", { "aria-hidden": "true" }, t(state === "beyond" ? "owed" : "left")),
     element("p.warning", { hidden: true }, icon("hourglass"), element("span", {}))));
 }
 
 function tick(now) {
   const face = document.querySelector(".face");
   const left = Math.max(0, timeLeft(shown.left_ms, shown.running, sentAt, now));
-  const warning = face && shown.state !== "waiting" ? markOf(shown, left) : undefined;
+  const owed = owedOf(shown, shown.running, sentAt, now);
+  const warning = face && shown.state !== "waiting" && owed === null ? markOf(shown, left) : undefined;
   setFlag(document.body, "data-soon", warning?.mark === "soon");
   setFlag(document.body, "data-last", warning?.mark === "last");
   if (!face) {
     return;
   }
-  setText(face, formatTime(left));
-  setFlag(face.parentElement, "data-hours", left > HOUR - 1000);
+  setText(face, owed === null ? formatTime(left) : `+${formatTime(owed)}`);
+  setFlag(face.parentElement, "data-hours", Math.max(left, owed ?? 0) > HOUR - 1000);
   const text = shown.running && warning ? warningOf(t, warning, left) : "";
   const line = document.querySelector(".warning");
   line.hidden = text === "";

@@ -1,15 +1,17 @@
 // The rules of the board without any drawing: states, holds, counts, names, and the size of the tiles.
 import { timeLeft } from "/screens/clock.js";
 import { markOf } from "/screens/marks.js";
+import { owedOf } from "/screens/openend.js";
 
-// stateOf returns the state of a lane at the instant `at`: the phase of its session, or over when its time is up, also in its grace; without a session
-// ended until the lane is clear, unusable, reserved while it is being sold, closed or free.
+// stateOf returns the state of a lane at the instant `at`: the phase of its session, beyond where it goes on when what was sold is used up, or over when its
+// time is up, also in its grace; without a session ended until the lane is clear, unusable, reserved while it is being sold, closed or free.
 export function stateOf(lane, at) {
   if (lane.grace_ms !== undefined) {
     return "over";
   }
   if (lane.phase !== "free") {
-    return lane.phase === "running" && leftOf(lane, at) <= 0 ? "over" : lane.phase;
+    const over = lane.phase === "running" && leftOf(lane, at) <= 0;
+    return over ? (lane.open_end ? "beyond" : "over") : lane.phase;
   }
   if (lane.clear_ms > 0 && timeLeft(lane.clear_ms, true, lane.sentAt, at) > 0) {
     return "ended";
@@ -26,6 +28,11 @@ export function stateOf(lane, at) {
 // leftOf returns the time left of the lane's session at the instant `at`, in ms, and never less than 0.
 export function leftOf(lane, at) {
   return Math.max(0, timeLeft(lane.left_ms, lane.phase === "running", lane.sentAt, at));
+}
+
+// owed returns what the lane's session owes at the instant `at`, in ms; null if it does not go on beyond what was sold.
+export function owed(lane, at) {
+  return owedOf(lane, lane.phase === "running", lane.sentAt, at);
 }
 
 // reservedFor returns how long the lane stays reserved at the instant `at`, in ms; 0 if it is not.

@@ -27,6 +27,7 @@ export default {
   "state.reserved": "Wird verkauft",
   "starts": "Beginnt in",
   "state.paused": "Pausiert",
+  "state.beyond": "Offenes Ende",
   "state.over": "Zeit ist um",
   "locked": "Gesperrt",
   "not_locked": "Sperre nicht bestätigt",

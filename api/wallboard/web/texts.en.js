@@ -27,6 +27,7 @@ export default {
   "state.reserved": "Being sold",
   "starts": "Starts in",
   "state.paused": "Paused",
+  "state.beyond": "Open end",
   "state.over": "Time up",
   "locked": "Locked",
   "not_locked": "Lock not confirmed",

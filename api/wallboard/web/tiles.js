@@ -3,7 +3,7 @@
 import { formatTime } from "/screens/clock.js";
 import { element, setFlag, setText } from "/screens/element.js";
 import { icon } from "/screens/icons.js";
-import { ceasefireOf, fit, isHeld, leftOf, reservedFor, startsIn, stateOf, urgencyOf } from "./rules.js";
+import { ceasefireOf, fit, isHeld, leftOf, owed, reservedFor, startsIn, stateOf, urgencyOf } from "./rules.js";
 
 const GAP = 1 / 320; // of the board's width
 const WORDS = ["state.free", "state.ended", "state.closed", "state.unusable", "state.waiting", "state.over", "locked", "not_locked"]; // instead of a time
@@ -98,7 +98,7 @@ class Tile {
     const t = this.#t;
     const state = stateOf(lane, at);
     const starts = startsIn(lane, at);
-    const timed = state === "running" || state === "paused" || state === "reserved" || starts !== null;
+    const timed = state === "running" || state === "beyond" || state === "paused" || state === "reserved" || starts !== null;
     const locked = held ? (lane.locked ? "locked" : "not_locked") : "";
     const urgency = urgencyOf(lane, at);
     const drawn = [state, locked, urgency, lane.help, lane.link, old, starts !== null].join(" ");
@@ -110,8 +110,9 @@ class Tile {
       setFlag(this.#word, "data-long", isLong(this.#word.textContent));
     }
     const left = starts ?? (state === "reserved" ? reservedFor(lane, at) : leftOf(lane, at));
-    setText(this.#time, timed ? (old ? "–:––" : formatTime(left)) : "");
-    setFlag(this.#time, "data-hours", timed && !old && left > 3_599_000);
+    const owes = owed(lane, at);
+    setText(this.#time, timed ? (old ? "–:––" : owes !== null ? `+${formatTime(owes)}` : formatTime(left)) : "");
+    setFlag(this.#time, "data-hours", timed && !old && (left > 3_599_000 || owes !== null));
     setText(this.#customer, lane.customer ?? "");
   }
 }
@@ -135,7 +136,7 @@ function signsOf(t, lane, state, locked, urgency, scheduled) {
   if (scheduled) {
     add("play", t("starts"));
   } else if (SIGNS[state]) {
-    add(SIGNS[state], ["paused", "reserved"].includes(state) ? t(`state.${state}`) : ""); // of the others the tile has the word
+    add(SIGNS[state], ["paused", "reserved", "beyond"].includes(state) ? t(`state.${state}`) : ""); // of the others the tile has the word
   }
   if (urgency !== "") {
     add("hourglass", "");
@@ -143,7 +144,7 @@ function signsOf(t, lane, state, locked, urgency, scheduled) {
   return signs.slice(0, 2);
 }
 
-const SIGNS = { over: "hourglass", ended: "leave", unusable: "alert", closed: "close", paused: "pause", reserved: "cart", waiting: "person" };
+const SIGNS = { over: "hourglass", beyond: "play", ended: "leave", unusable: "alert", closed: "close", paused: "pause", reserved: "cart", waiting: "person" };
 
 class BayHead {
   #lock = icon("lock");

@@ -35,6 +35,7 @@ func features(r config.Range, environment config.Environment) (list []v2.Feature
 		{v2.FeatureClearBeforeSale, !r.SellBeforeClear},
 		{v2.FeatureWarnings, true},
 		{v2.FeatureGrace, r.Grace > 0},
+		{v2.FeatureOpenEnd, !r.GraceForAll},
 		{v2.FeatureHours, r.HasHours()},
 		{v2.FeatureSimulation, environment == config.InPlayground},
 	} {

@@ -287,6 +287,30 @@ var rules = []rule{
 		}
 		return err
 	}},
+	{"with an open end, if it has declared that it can, it goes on at zero and locks at the bound", func(c *Check, ctx context.Context) error {
+		session := c.session(lanes.Running, time.Second)
+		session.OpenEnd = session.Sold + c.shortSession()
+		if err := c.apply(ctx, link.State{Revision: 1, Session: session}); err != nil {
+			return err
+		}
+		began := c.Now()
+		c.disconnect()
+		pause(ctx, 1500*time.Millisecond)
+		hello, err := c.dial(ctx)
+		if err != nil || !hello.OpenEnd {
+			return err
+		}
+		beyond := max(0, time.Second+c.shortSession()-c.Now().Since(began))
+		if off := hello.Beyond - beyond; off.Abs() > time.Second/2 || hello.Left != 0 {
+			return fmt.Errorf("remaining_ms is %d and beyond_ms %d, where 0 and about %d are", hello.Left.Milliseconds(), hello.Beyond.Milliseconds(), beyond.Milliseconds())
+		}
+		c.disconnect()
+		pause(ctx, beyond)
+		if hello, err = c.dial(ctx); err == nil && hello.Beyond != 0 {
+			return fmt.Errorf("beyond_ms is %d when the bound is reached", hello.Beyond.Milliseconds())
+		}
+		return err
+	}},
 	{replacesRule, func(c *Check, ctx context.Context) error {
 		// On a lane with a key the gateway proves itself with it.
 		if err := c.apply(ctx, link.State{Revision: 1}); err != nil {

@@ -20,7 +20,7 @@ func TestARangeSaysWhatItCan(t *testing.T) {
 	answer := pos.ask("GET", v2+"/range", "")
 	require.Equal(t, 200, answer.Status, answer.Body)
 	require.Equal(t, `{"range_id":"`+support.RangeID+`","name":"Range","currency":"EUR","version":`+version(t, answer.Body)+
-		`,"features":["purchasing","products","webhook","webhook_retry","clear_before_sale","warnings","grace","simulation"],`+
+		`,"features":["purchasing","products","webhook","webhook_retry","clear_before_sale","warnings","grace","open_end","simulation"],`+
 		`"presets":[{"minutes":30,"group_id":null},{"minutes":90,"group_id":"`+support.Group+`","grace":true}],`+
 		`"limits":{"requests_per_second":50,"requests_at_once":70,"requests_waiting":30,"body_bytes":65536,"batch_operations":200,"batch_body_bytes":1048576,"session_minutes":480,`+
 		`"customer_name_characters":200,"external_id_characters":128,"metadata_texts":20,"metadata_bytes":2048,"page_records":1000,"wait_seconds":60},`+
@@ -30,7 +30,7 @@ func TestARangeSaysWhatItCan(t *testing.T) {
 	other := posClient{clientOf(p, otherRange, otherToken), t}
 	answer = other.ask("GET", v2+"/range", "")
 	require.Equal(t, 200, answer.Status, answer.Body)
-	require.Contains(t, answer.Body, `{"range_id":"`+otherRange+`","name":"Another range","version":`+version(t, answer.Body)+`,"features":["warnings","simulation"],"presets":[],`)
+	require.Contains(t, answer.Body, `{"range_id":"`+otherRange+`","name":"Another range","version":`+version(t, answer.Body)+`,"features":["warnings","open_end","simulation"],"presets":[],`)
 	require.Equal(t, 404, pos.ask("GET", v1+"/range", "").Status, "version 1 stays as it is")
 }
 

@@ -40,6 +40,9 @@ test("a session in its grace is none that staff have paused, and wants them", ()
   const graced = { ...quiet, phase: "paused", sentAt: 1000, session: { left_ms: 0, grace_ms: 90_000, paused_by_hold: false } };
   assert.equal(stateOf(graced), "grace");
   assert.equal(urgencyOf(graced, 0), "over");
+  const goesOn = { phase: "running", session: { left_ms: 0, open_end: { owed_ms: 0 } } };
+  assert.deepEqual([stateOf(goesOn), urgencyOf(goesOn, 0)], ["beyond", ""]);
+  assert.deepEqual([stateOf({ ...goesOn, phase: "paused" }), stateOf({ ...goesOn, session: { ...goesOn.session, left_ms: 1 } })], ["paused", "running"]);
   assert.ok(FILTERS.staff(graced, urgencyOf(graced, 0)) && FILTERS.soon(graced, urgencyOf(graced, 0)));
   assert.deepEqual([1000, 31_000, 99_000].map((at) => laneGraceLeft(graced, at)), [90_000, 60_000, 0]);
   assert.ok(!ACTIONS.resume.applies(graced) && !ACTIONS.pause.applies(graced) && ACTIONS.more_15.applies(graced) && ACTIONS.stop.applies(graced));

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { ceasefireOf, endingNext, fit, isHeld, leftOf, listed, shortNames, stateOf, urgencyOf } from "./rules.js";
+import { ceasefireOf, endingNext, fit, isHeld, leftOf, listed, owed, shortNames, stateOf, urgencyOf } from "./rules.js";
 
 const free = { lane_id: "l1", bay_id: "b1", phase: "free", left_ms: 0, clear_ms: 0, for_sale: true, usable: true, held: false, sentAt: 1000 };
 const lane = (changes) => ({ ...free, ...changes });
@@ -16,6 +16,8 @@ test("a lane's state changes by itself when a time is over", () => {
   const running = lane({ phase: "running", left_ms: 5000 });
   assert.deepEqual([5999, 6000, 9000].map((at) => stateOf(running, at)), ["running", "over", "over"]);
   assert.equal(stateOf(lane({ phase: "paused", grace_ms: 90_000 }), 1000), "over", "in its grace");
+  const goesOn = lane({ phase: "running", left_ms: 5000, open_end: { owed_ms: 0, bound_ms: 65_000, counts: true } });
+  assert.deepEqual([5999, 6000, 9000].map((at) => [stateOf(goesOn, at), owed(goesOn, at)]), [["running", null], ["beyond", 0], ["beyond", 3000]]);
   assert.deepEqual([1000, 3500, 9000].map((at) => leftOf(running, at)), [5000, 2500, 0]);
   assert.deepEqual([1000, 9000].map((at) => leftOf(lane({ phase: "paused", left_ms: 5000 }), at)), [5000, 5000]);
 });
