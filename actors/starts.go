@@ -17,15 +17,16 @@ type Starts struct{ r *Range }
 
 // ScheduleStart lets the sessions that wait begin together at that instant. Those that have begun or ended are in the
 // view, and stay as they are. The lanes' controllers are told ahead once it is saved, all of it or nothing. Errors:
-// ErrNotWaiting if no session waits, ErrStartScheduled if one has another start, ErrSessionNotFound, those that
-// every method of Range may return, and with a key those of idempotency.Once.
+// ErrNotWaiting if no session waits, ErrStartScheduled if one has another start, a lanes.StartAfterClosing that names
+// every session that would end after closing, ErrSessionNotFound, those that every method of Range may return, and
+// with a key those of idempotency.Once.
 func (s *Starts) ScheduleStart(
 	ctx context.Context, sessions []uuid.UUID, at lanes.Instant, key *lanes.KeyOf[lanes.StartView],
 ) (lanes.StartView, error) {
 	return s.schedule(ctx, posRequester(ctx), sessions, at, key)
 }
 
-// StaffScheduleStart is ScheduleStart by staff.
+// StaffScheduleStart is ScheduleStart by staff, who may let sessions end after closing: their log says so.
 func (s *Starts) StaffScheduleStart(
 	ctx context.Context, staff string, sessions []uuid.UUID, at lanes.Instant,
 ) (lanes.StartView, error) {
@@ -61,9 +62,9 @@ func (s *Starts) StaffDeleteStart(ctx context.Context, staff string, start uuid.
 func (s *Starts) schedule(
 	ctx context.Context, from requester, sessions []uuid.UUID, at lanes.Instant, key *lanes.KeyOf[lanes.StartView],
 ) (view lanes.StartView, err error) {
-	start := lanes.Start{ID: uuid.New(), At: at}
+	schedule := lanes.Schedule{Start: lanes.Start{ID: uuid.New(), At: at}, AfterClosing: from.by == lanes.ByStaff}
 	err = s.decide(ctx, from, key.Of(&view), func() (ops []lanes.Operation, err error) {
-		view, ops, err = s.plan(ctx, start, sessions)
+		view, ops, err = s.plan(ctx, schedule, sessions)
 		return ops, err
 	}, func(decided []lanes.Decided) { s.show(&view, decided) })
 	return view, err
@@ -83,7 +84,7 @@ func (s *Starts) decide(
 			}
 			var refused lanes.Refusals
 			if errors.As(err, &refused) {
-				err = refused.First()
+				err = refused.OfStart()
 			}
 			passing := refused != nil && (errors.Is(err, lanes.ErrSessionNotFound) || errors.Is(err, lanes.ErrNotWaiting))
 			if passing && ctx.Err() == nil {
@@ -97,9 +98,11 @@ func (s *Starts) decide(
 	})
 }
 
-// plan returns the start as it would be, and the operations that it takes.
-func (s *Starts) plan(ctx context.Context, start lanes.Start, sessions []uuid.UUID) (view lanes.StartView, ops []lanes.Operation, err error) {
-	view = lanes.StartView{ID: start.ID, At: start.At.Wall}
+// plan returns the start as it would be, and the operations that it takes: the command for each session that waits.
+func (s *Starts) plan(
+	ctx context.Context, schedule lanes.Schedule, sessions []uuid.UUID,
+) (view lanes.StartView, ops []lanes.Operation, err error) {
+	view = lanes.StartView{ID: schedule.Start.ID, At: schedule.Start.At.Wall}
 	for _, session := range sessions {
 		lane, found := s.r.board.Find(session)
 		status, listed := s.r.board.LaneStatus(lane.ID)
@@ -112,7 +115,8 @@ func (s *Starts) plan(ctx context.Context, start lanes.Start, sessions []uuid.UU
 		}
 		view.Sessions = append(view.Sessions, status.Started())
 		if status.Lane.Session.Phase == lanes.Waiting {
-			ops = append(ops, lanes.Operation{Lane: lane.ID, Command: lanes.Schedule{Session: session, Start: start}})
+			schedule.Session = session
+			ops = append(ops, lanes.Operation{Lane: lane.ID, Command: schedule})
 		}
 	}
 	if len(ops) == 0 {

@@ -206,6 +206,69 @@ func TestAStartThatCannotBe(t *testing.T) {
 	})
 }
 
+// A start after which sessions would end after closing names all of them, and schedules none. Without them the others
+// begin. Staff may schedule it all the same, and their log says of which session.
+func TestAStartThatIsTooLate(t *testing.T) {
+	closingAt := func(minute int) *lanes.Hours {
+		hours := &lanes.Hours{Zone: time.UTC}
+		for day := range hours.Week {
+			hours.Week[day] = []lanes.Opening{{From: 0, To: minute}}
+		}
+		return hours
+	}
+	early := func(f *fixture) { // the bubble's clock begins at midnight
+		f.settings.Layout.Hours, f.settings.Layout.Bays[1].Hours = closingAt(20*60), closingAt(90)
+	}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		first, second, fits, other := f.createWaiting(2, 60), f.createWaiting(3, 61), f.createWaiting(0, 60), f.createWaiting(1, 30)
+		_, err := f.tryScheduleStart(time.Hour, fits, second, first)
+		var refusal *lanes.StartAfterClosing
+		require.ErrorAs(t, err, &refusal)
+		require.Equal(t, []uuid.UUID{second, first}, refusal.Sessions)
+		require.Equal(t, 90*time.Minute, refusal.Closes.Sub(refusal.Closes.Truncate(24*time.Hour)))
+		for _, session := range []uuid.UUID{first, second, fits} {
+			lane, _ := f.Find(session)
+			require.Nil(t, lane.Session.Start, "all of it or nothing")
+		}
+		require.Equal(t, "after_closing", f.commands.Newest(f.laneID(2))[0].Result)
+		_, err = f.ScheduleStart(f.requestContext(), []uuid.UUID{fits, first}, f.Now().Add(time.Hour), keyOfStart("free"))
+		require.ErrorIs(t, err, lanes.ErrAfterClosing)
+		_, err = f.ScheduleStart(f.requestContext(), []uuid.UUID{fits}, f.Now().Add(time.Hour), keyOfStart("free"))
+		require.NoError(t, err, "a refusal frees the key")
+
+		acts := len(f.acts())
+		_, err = f.StaffScheduleStart(f.requestContext(), "sam", []uuid.UUID{first, other}, f.Now().Add(time.Hour))
+		require.NoError(t, err)
+		late := map[uuid.UUID]bool{}
+		for _, act := range f.acts()[acts:] {
+			require.Equal(t, lanes.DidSchedule, act.What)
+			late[act.Session] = act.AfterClosing
+		}
+		require.Equal(t, map[uuid.UUID]bool{first: true, other: false}, late)
+		f.scheduleStart(29*time.Minute, second)
+		f.advance(time.Hour)
+		f.requireOpen(0, 1, 2, 3)
+	}, withBays, early)
+}
+
+// A session that would end after closing also if it began now is not refused a start: what was paid for begins.
+func TestAStartOfWhatWasSoldPastClosing(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		sale := f.newSale(60)
+		sale.AutoStart, sale.AfterClosing = false, true
+		_, err := f.StaffCreate(f.requestContext(), "sam", f.laneID(0), sale)
+		require.NoError(t, err)
+		f.scheduleStart(10*time.Minute, sale.Session)
+		f.advance(10 * time.Minute)
+		f.requireOpen(0)
+	}, func(f *fixture) {
+		f.settings.Layout.Hours = &lanes.Hours{Zone: time.UTC}
+		for day := range f.settings.Layout.Hours.Week {
+			f.settings.Layout.Hours.Week[day] = []lanes.Opening{{From: 0, To: 30}}
+		}
+	})
+}
+
 // A request that is repeated schedules nothing twice, and is answered as before.
 func TestAStartWithAKey(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {

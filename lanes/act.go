@@ -17,7 +17,8 @@ type Act struct {
 	Lane    uuid.UUID `json:"lane_id"`          // uuid.Nil: about no single lane
 	Session uuid.UUID `json:"session_id"`       // uuid.Nil: about none
 	Detail  string    `json:"detail,omitempty"` // see the words below
-	// AfterClosing says that minutes were sold, or given back, that are used after the range has closed.
+	// AfterClosing says that minutes were sold, or given back, that are used after the range has closed, or that a
+	// session was moved or given a start such that it ends after that.
 	AfterClosing bool `json:"after_closing,omitempty"`
 }
 

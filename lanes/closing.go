@@ -3,6 +3,8 @@ package lanes
 import (
 	"errors"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 // AfterClosing refuses minutes that would be used after the range has closed, or the lane or the group by its own hours
@@ -13,7 +15,8 @@ import (
 // otherwise, nor taken away: a session begins, resumes, moves and runs on after the range has closed, minutes that a
 // reservation has named are sold to whoever has its token, a purchase that the integrator has accepted is credited, and
 // staff give time back (MakeUp), settle purchases (Clear) and undo an end (Reopen). Of those that add minutes after
-// closing, as of a sale that staff make nevertheless, the Act says so.
+// closing, as of a sale that staff make nevertheless, the Act says so. Of a start that is too late for a session, see
+// StartAfterClosing.
 type AfterClosing struct {
 	Closes time.Time // when the range closes, by its clocks; zero: it is closed
 	Opens  time.Time // of one that is closed, next; zero: that is not known
@@ -31,6 +34,28 @@ func (e *AfterClosing) Unwrap() error { return ErrAfterClosing }
 // Bounds returns until when, from when on, and how many minutes could be sold.
 func (e *AfterClosing) Bounds() (closes, opens time.Time, most int) { return e.Closes, e.Opens, e.Most }
 
+// StartAfterClosing refuses a start of sessions that would end after closing if they began with it and ran without a
+// pause, and would not if they began now. It is an ErrAfterClosing.
+type StartAfterClosing struct {
+	Closes   time.Time   // when the lane of one of them closes, the earliest; zero: not within a week
+	Sessions []uuid.UUID // those that would
+}
+
+func (*StartAfterClosing) Error() string {
+	return "a session that begins with this start would end after closing"
+}
+
+// Code is that of ErrAfterClosing.
+func (*StartAfterClosing) Code() string { return ErrAfterClosing.Code() }
+
+// Unwrap returns ErrAfterClosing.
+func (*StartAfterClosing) Unwrap() error { return ErrAfterClosing }
+
+// TooLate returns when it closes, and which sessions would end after that.
+func (e *StartAfterClosing) TooLate() (closes time.Time, sessions []uuid.UUID) {
+	return e.Closes, e.Sessions
+}
+
 // left returns how long it is open from now on; longer than any session where it does not close within a week.
 func (o OpenState) left(now time.Time) time.Duration {
 	switch {
@@ -40,6 +65,11 @@ func (o OpenState) left(now time.Time) time.Duration {
 		return closesWithin
 	}
 	return o.Closes.Sub(now)
+}
+
+// fits reports whether it is open from now on for so long.
+func (o OpenState) fits(now time.Time, length time.Duration) bool {
+	return o.Open && length <= o.left(now)
 }
 
 // refusal says what fits behind so much time that is sold already, and at most.
@@ -55,7 +85,7 @@ func (h *Hours) beforeClosing(now Instant, left time.Duration, minutes, most int
 		return nil
 	}
 	state := h.At(now.Wall)
-	if state.Open && left+time.Duration(minutes)*time.Minute <= state.left(now.Wall) {
+	if state.fits(now.Wall, left+time.Duration(minutes)*time.Minute) {
 		return nil
 	}
 	return state.refusal(now.Wall, left, most)
@@ -85,6 +115,43 @@ func (s Session) beforeClosing(lane Lane, now Instant, minutes int) error {
 	return err
 }
 
+// startsTooLate returns the refusal of a start after which the session would end after closing, nil where it would not,
+// or would also if it began now: it was sold nevertheless.
+func (s Session) startsTooLate(lane Lane, now, start Instant) error {
+	hours, length := lane.HoursOf(s.Group), s.mayRun(now)
+	open := hours.At(now.Wall)
+	if !open.fits(now.Wall, length) || hours.At(start.Wall).fits(start.Wall, length) {
+		return nil
+	}
+	closes := open.Closes
+	for !closes.IsZero() { // the last closing of what has opened by the start
+		opens := hours.At(closes).Opens
+		if opens.IsZero() || opens.After(start.Wall) {
+			break
+		}
+		closes = hours.At(opens).Closes
+	}
+	return &StartAfterClosing{Closes: closes, Sessions: []uuid.UUID{s.ID}}
+}
+
+// OfStart returns why a start of several sessions is refused: the first refusal, or where that is that a session would
+// end after closing, one that names all of those. There has to be one.
+func (r Refusals) OfStart() error {
+	first := r.First()
+	late, refused := errors.AsType[*StartAfterClosing](first)
+	if !refused {
+		return first
+	}
+	all := &StartAfterClosing{Closes: late.Closes}
+	for _, refusal := range r {
+		if late, refused := errors.AsType[*StartAfterClosing](refusal); refused {
+			all.Closes = earlier(all.Closes, late.Closes)
+			all.Sessions = append(all.Sessions, late.Sessions...)
+		}
+	}
+	return all
+}
+
 // Room returns how many minutes more could be sold now, to the session on the lane or on a free one, before the range
 // closes; MaxMinutes where it does not close by then.
 func (l Lane) Room(now Instant) int {
@@ -99,10 +166,10 @@ func (l Lane) Room(now Instant) int {
 	return MaxMinutes
 }
 
-// endsAfterClosing reports whether the change has added minutes to a session that ends after the range has closed, or
-// has moved it to a lane that closes too early for it.
+// endsAfterClosing reports whether the change has added minutes to a session that ends after the range has closed, has
+// moved it to a lane that closes too early for it, or has given it a start that is too late.
 func (c Change) endsAfterClosing(now Instant) bool {
 	s := c.Lane.Session
-	return c.closesEarlier ||
+	return c.pastClosing ||
 		c.decision.Minutes > 0 && s != nil && c.Lane.HoursOf(s.Group).beforeClosing(now, s.RunsFor(now)-time.Minute, 1, 0) != nil
 }

@@ -125,6 +125,27 @@ func TestNoSaleEndsAfterClosing(t *testing.T) {
 					decide(lanes.Clear{Purchase: open.ID, Credit: rapid.Bool().Draw(t, "credit")}, 0)
 				}
 			},
+			"schedule": func(t *rapid.T) {
+				if lane.Session == nil || lane.Session.Phase != lanes.Waiting {
+					return
+				}
+				start := now.Add(time.Duration(rapid.Int64Range(0, int64(lanes.MaxStartAhead)).Draw(t, "ahead")))
+				runs := planned(lane).Sub(now.Wall)
+				endsLate := func(begins time.Time) bool {
+					state := hours.At(begins)
+					return !state.Open || !state.Closes.IsZero() && begins.Add(runs).After(state.Closes)
+				}
+				_, err := lane.Decide(now, lanes.Schedule{Session: session(), Start: lanes.Start{ID: uuid.New(), At: start}})
+				late := endsLate(start.Wall) && !endsLate(now.Wall)
+				require.Equal(t, late, err != nil, "refused where the start makes it late, and nowhere else: %v", err)
+				var refusal *lanes.StartAfterClosing
+				if late {
+					require.ErrorAs(t, err, &refusal)
+					require.True(t, refusal.Closes.After(now.Wall))
+					require.True(t, refusal.Closes.Before(start.Wall.Add(runs)), "it is past that")
+					require.False(t, hours.At(refusal.Closes).Open)
+				}
+			},
 			"enter":  func(*rapid.T) { decide(lanes.Enter{Session: session()}, 0) },
 			"pause":  func(*rapid.T) { decide(lanes.Pause{Session: session()}, 0) },
 			"resume": func(*rapid.T) { decide(lanes.Resume{Session: session()}, 0) },

@@ -87,9 +87,9 @@ type Change struct {
 	Note    string         // why a report changed nothing, for the log
 	Missing uint64         // reports of the controller's log before this one that never came
 
-	decided       Instant
-	decision      Decision // of the first event
-	closesEarlier bool     // it has moved a session to a lane that closes before its end: see Move.AfterClosing
+	decided     Instant
+	decision    Decision // of the first event
+	pastClosing bool     // a move or a start lets a session end after closing: see Move.AfterClosing, Schedule.AfterClosing
 }
 
 // Changes reports whether the change leaves anything of lane different, so that there is something to save.

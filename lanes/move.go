@@ -34,7 +34,7 @@ func (cmd Move) decide(now Instant, c *Change) error {
 		if !cmd.AfterClosing {
 			return err
 		}
-		c.closesEarlier = true
+		c.pastClosing = true
 	}
 	c.decision.Held = to.Held
 	c.addEvent(SessionModified, &s, to.ID, now)

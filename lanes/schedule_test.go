@@ -201,3 +201,80 @@ func TestReservationsKeepToTheHoursOfTheLane(t *testing.T) {
 	require.True(t, errors.Is(sell(unnamed, members), lanes.ErrAfterClosing), "not to this group")
 	require.NoError(t, sell(unnamed, uuid.UUID{8}))
 }
+
+// A start is refused where a session would end after closing because of it, by the hours of its lane and its group.
+// What would end after closing also if it began now was paid for: it is never refused.
+func TestAStartThatIsTooLate(t *testing.T) {
+	late, early, members := schedules()
+	split := late
+	split.Hours = &lanes.Hours{Zone: time.UTC}
+	for day := range split.Hours.Week {
+		split.Hours.Week[day] = []lanes.Opening{opening("9:00", "17:00"), opening("17:15", "18:00"), opening("19:00", "22:00")}
+	}
+	for name, c := range map[string]struct {
+		on      lanes.Lane
+		group   uuid.UUID
+		minutes int
+		now     string
+		start   string
+		closes  string // empty: it is not refused
+	}{
+		"it ends as the lane closes":        {on: early, minutes: 30, now: "17:00", start: "17:30"},
+		"a minute later":                    {on: early, minutes: 30, now: "17:00", start: "17:31", closes: "18:00"},
+		"a lane that closes later":          {on: late, minutes: 30, now: "17:00", start: "17:31"},
+		"a group that leaves":               {on: late, group: members, minutes: 60, now: "17:00", start: "19:01", closes: "20:00"},
+		"the sooner of both":                {on: early, group: members, minutes: 30, now: "17:00", start: "19:01", closes: "18:00"},
+		"it would begin after closing":      {on: early, minutes: 30, now: "17:00", start: "18:30", closes: "18:00"},
+		"the next morning":                  {on: early, minutes: 30, now: "17:00", start: "33:00"},
+		"before the next morning":           {on: early, minutes: 30, now: "17:00", start: "32:59", closes: "18:00"},
+		"it is late already, to tomorrow":   {on: early, minutes: 60, now: "17:59", start: "41:30"},
+		"it is late already":                {on: early, minutes: 90, now: "17:00", start: "17:30"},
+		"it was in time when it was sold":   {on: early, minutes: 60, now: "17:01", start: "17:30"},
+		"it is closed":                      {on: early, minutes: 60, now: "18:30", start: "18:45"},
+		"between two openings of a day":     {on: split, minutes: 30, now: "16:00", start: "17:05", closes: "17:00"},
+		"in the second opening":             {on: split, minutes: 30, now: "16:00", start: "17:45", closes: "18:00"},
+		"at an opening that is too short":   {on: split, minutes: 50, now: "16:00", start: "17:15", closes: "18:00"},
+		"behind the second opening":         {on: split, minutes: 30, now: "16:00", start: "18:30", closes: "18:00"},
+		"in the third opening":              {on: split, minutes: 60, now: "16:00", start: "19:00"},
+		"a lane that is always open":        {on: lanes.Lane{Accessible: true, Usable: true}, minutes: 480, now: "17:00", start: "41:00"},
+		"now, a minute before it is closed": {on: early, minutes: 1, now: "17:59", start: "17:59"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sale := lanes.Create{Session: uuid.UUID{9}, Group: c.group, Minutes: c.minutes, AfterClosing: true}
+			sold, err := c.on.Decide(at("16:00"), sale)
+			require.NoError(t, err)
+			schedule := lanes.Schedule{Session: sale.Session, Start: lanes.Start{ID: uuid.UUID{1}, At: at(c.start)}}
+			change, err := sold.Lane.Decide(at(c.now), schedule)
+			anyway := schedule
+			anyway.AfterClosing = true
+			byStaff, ofStaff := sold.Lane.Decide(at(c.now), anyway)
+			require.NoError(t, ofStaff, "staff may")
+			require.Equal(t, at(c.start), byStaff.Lane.Session.Start.At)
+			require.Equal(t, c.closes != "", lanes.Did("sam", at(c.now), sold.Lane, anyway, byStaff).AfterClosing)
+			if c.closes == "" {
+				require.NoError(t, err)
+				require.Equal(t, at(c.start), change.Lane.Session.Start.At)
+				return
+			}
+			require.ErrorIs(t, err, lanes.ErrAfterClosing)
+			var refusal *lanes.StartAfterClosing
+			require.ErrorAs(t, err, &refusal)
+			require.Equal(t, at(c.closes).Wall, refusal.Closes)
+			require.Equal(t, []uuid.UUID{sale.Session}, refusal.Sessions)
+		})
+	}
+}
+
+// The start of several sessions is refused once, for all of those that would end after closing.
+func TestTheRefusalOfAStartNamesEverySession(t *testing.T) {
+	first, second := uuid.UUID{1}, uuid.UUID{2}
+	err := lanes.Refusals{
+		nil,
+		&lanes.StartAfterClosing{Closes: at("20:00").Wall, Sessions: []uuid.UUID{first}},
+		lanes.ErrStartScheduled,
+		&lanes.StartAfterClosing{Closes: at("18:00").Wall, Sessions: []uuid.UUID{second}},
+	}.OfStart()
+	require.Equal(t, &lanes.StartAfterClosing{Closes: at("18:00").Wall, Sessions: []uuid.UUID{first, second}}, err)
+	other := lanes.Refusals{nil, lanes.ErrStartScheduled, &lanes.StartAfterClosing{Sessions: []uuid.UUID{second}}}
+	require.Equal(t, lanes.ErrStartScheduled, other.OfStart())
+}

@@ -46,10 +46,13 @@ func (l Lane) StartDue(now Instant) bool {
 	return found && !now.Before(at)
 }
 
-// Schedule gives a waiting session a start. The same start again changes nothing.
+// Schedule gives a waiting session a start. The same start again changes nothing. It is refused with a
+// StartAfterClosing where the session would end after closing.
 type Schedule struct {
 	Session uuid.UUID
 	Start   Start
+	// AfterClosing schedules it nevertheless, as staff have decided.
+	AfterClosing bool
 }
 
 // Name implements Command.
@@ -67,6 +70,12 @@ func (cmd Schedule) decide(now Instant, c *Change) error {
 		return ErrNotWaiting
 	case s.Start != nil:
 		return ErrStartScheduled
+	}
+	if err := s.startsTooLate(c.Lane, now, cmd.Start.At); err != nil {
+		if !cmd.AfterClosing {
+			return err
+		}
+		c.pastClosing = true
 	}
 	s.Start = &cmd.Start
 	c.setSession(s, now)

@@ -85,9 +85,9 @@ type Part struct {
 
 // Particulars are what a refusal says beside its code: what there could be instead, and when.
 type Particulars struct {
-	Closes *string `json:"closes_at,omitempty" doc:"With after_closing only: when the range closes; without it, it is closed" format:"date-time"`
+	Closes *string `json:"closes_at,omitempty" doc:"With after_closing only: when the range closes, for several sessions of a start the earliest; without it, it is closed" format:"date-time"`
 	Opens  *string `json:"opens_at,omitempty" doc:"With after_closing only: when a range that is closed opens next, where that is known" format:"date-time"`
-	Most   *int    `json:"max_minutes,omitempty" doc:"With after_closing only: as many minutes could be sold, or added, now" min:"0" max:"480"`
+	Most   *int    `json:"max_minutes,omitempty" doc:"With after_closing only, but not of a start: as many minutes could be sold, or added, now" min:"0" max:"480"`
 
 	Reserved *string `json:"reserved_until,omitempty" doc:"With lane_reserved only: when the reservation is over" format:"date-time"`
 }
@@ -101,6 +101,11 @@ func (e Errors) Part(index int, err error) Part {
 // bounded is a refusal of minutes, which says how many there could be, and until when.
 type bounded interface {
 	Bounds() (closes, opens time.Time, most int)
+}
+
+// late is a refusal of a start that is too late for sessions, which names them.
+type late interface {
+	TooLate() (closes time.Time, sessions []uuid.UUID)
 }
 
 // kept is a refusal of a lane that is kept for somebody else until then.
@@ -136,6 +141,9 @@ func (e Errors) problem(err error) (entry Error, body failure) {
 		body.Error, body.Oldest = entry.Sentence, coded.Oldest.String()
 	case bounded:
 		body.setBounds(coded)
+	case late:
+		closes, sessions := coded.TooLate()
+		body.Closes, body.Sessions = OptionalStamp(&closes), sessions
 	case partly:
 		body.Error = entry.Sentence
 		for i, why := range coded.Each() {
@@ -188,6 +196,8 @@ type failure struct {
 	Oldest  string `json:"oldest,omitempty" doc:"With cursor_gone only: the cursor to go on behind; what was before it is not kept" pattern:"^[0-9]+$"`
 
 	Lane *uuid.UUID `json:"lane_id,omitempty" doc:"Of a request about several lanes: the one that it was refused for" example:"44444444-4444-4444-8444-000000000001"`
+
+	Sessions []uuid.UUID `json:"session_ids,omitempty" doc:"With after_closing of a start only: the sessions that would end after closing, in the order of the request"`
 
 	Results []Part `json:"results,omitempty" doc:"With batch_refused only: every operation that is refused, and why"`
 	Particulars

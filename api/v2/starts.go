@@ -114,7 +114,8 @@ func (h Handlers) startEndpoints() []endpoint.Endpoint {
 			StartCodes()...).
 			Describe("For sessions that were sold with `auto_start` false. Those that wait begin at that instant, with one `began_at`; the lanes' "+
 				"controllers are told ahead. All of them are scheduled or, after an error, none. Those that have begun or ended are in the answer "+
-				"and stay as they are; without any that waits the answer is `not_waiting`. A customer who enters before it begins then. Should the "+
+				"and stay as they are; without any that waits the answer is `not_waiting`. Of a range with opening hours a start is refused with `after_closing` "+
+				"where a session that begins with it would end after closing, but would not if it began now: `session_ids` in that answer names those. A customer who enters before it begins then. Should the "+
 				"gateway be down at that instant, they begin when it is back, with the time of then. For a time `at`, its clock counts: see the header `Date`."),
 		endpoint.Handle("GET", "/starts/{id}", 200, "A start and what it comes to, lane by lane", readStartID, endpoint.WithTarget(h.RangeOf, startOf),
 			"starting", "not_owner", "start_not_found").
@@ -127,7 +128,7 @@ func (h Handlers) startEndpoints() []endpoint.Endpoint {
 
 // StartCodes returns the codes of letting sessions begin together.
 func StartCodes() []string {
-	return slices.Concat([]string{"session_not_found", "not_waiting", "start_scheduled"}, startFailures())
+	return slices.Concat([]string{"session_not_found", "not_waiting", "start_scheduled", afterClosing}, startFailures())
 }
 
 // startFailures returns the codes of every command about a start.

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -92,4 +93,41 @@ func TestStartsThatAreRefused(t *testing.T) {
 		require.Contains(t, answer.Body, c.says, c.body)
 	}
 	require.NotContains(t, pos.ask("GET", v2+"/sessions/"+session, "").Body, "starts_at", "nothing is done by halves")
+}
+
+// A start that makes sessions end after the closing of their lane or group names them and when that is, and schedules
+// none. Without them the others begin.
+func TestAStartThatIsTooLate(t *testing.T) {
+	ofRange, _ := support.ClosingIn(300)
+	ofBay, bayCloses := support.ClosingIn(90)
+	ofGroup, groupCloses := support.ClosingIn(60)
+	config := newConfig(support.NewSQLite(t), ofRange)
+	r := &config.Ranges[0]
+	r.Bays = []string{support.Entry(support.Bay, "Bay A"), support.Entry(earlyBay, "Bay B", ofBay)}
+	r.Groups = []string{support.Entry(support.Group, "Public"), support.Entry(earlyGroup, "Ladies", ofGroup)}
+	r.Lanes[0] = support.Entry(support.LaneID(1), "Lane 1", "bay: "+earlyBay)
+	_, pos := serveConfig(t, config)
+	inBay, fits := pos.sell(1, 60, `,"auto_start":false`), pos.sell(2, 60, `,"auto_start":false`)
+	toLadies := strings.Replace(order(3, 30, `,"auto_start":false`), support.Group, earlyGroup, 1)
+	ladies := pos.ask("POST", v2+"/sessions", toLadies).SessionID(t)
+
+	start := func(minutes int, sessions ...string) support.Answer {
+		order := fmt.Sprintf(`{"session_ids":["%s"],"in_seconds":%d}`, strings.Join(sessions, `","`), minutes*60)
+		return pos.ask("POST", v2+"/starts", order, "Idempotency-Key", "relay")
+	}
+	refused := func(answer support.Answer, closes time.Time, sessions ...string) {
+		t.Helper()
+		require.Equal(t, 409, answer.Status, answer.Body)
+		require.Equal(t, "after_closing", answer.Code())
+		require.Contains(t, answer.Body, `"session_ids":["`+strings.Join(sessions, `","`)+`"]`)
+		require.Contains(t, answer.Body, `"closes_at":"`+closes.Format("2006-01-02T15:04:05.000Z")+`"`)
+		require.NotContains(t, answer.Body, "max_minutes")
+	}
+	refused(start(45, ladies, fits, inBay), groupCloses, ladies, inBay)
+	refused(start(45, fits, inBay), bayCloses, inBay)
+	for _, session := range []string{inBay, fits, ladies} {
+		require.NotContains(t, pos.ask("GET", v2+"/sessions/"+session, "").Body, "starts_at", "all of it or nothing")
+	}
+	require.Equal(t, 201, start(45, fits).Status)
+	require.Equal(t, 201, pos.ask("POST", v2+"/starts", `{"session_ids":["`+inBay+`","`+ladies+`"],"in_seconds":600}`).Status)
 }
