@@ -34,24 +34,28 @@ func on(session, op string, fields ...string) string {
 	return `{"op":"` + op + `","session_id":"` + session + `"` + strings.Join(fields, "") + `}`
 }
 
+// batch sends a batch, which has to be answered with that status.
+func (p posClient) batch(status int, body string, headers ...string) []result {
+	p.t.Helper()
+	answer := p.ask("POST", v2+"/sessions/batch", body, headers...)
+	require.Equal(p.t, status, answer.Status, answer.Body)
+	var view struct{ Results []result }
+	require.NoError(p.t, json.Unmarshal([]byte(answer.Body), &view))
+	return view.Results
+}
+
+func summary(results []result) string {
+	var all []string
+	for _, r := range results {
+		all = append(all, strings.TrimSpace(fmt.Sprint(r.Index, " ", r.Status, " ", r.Code)))
+	}
+	return strings.Join(all, ", ")
+}
+
 // A batch is what belongs together, and what comes at once.
 func TestBatches(t *testing.T) {
 	_, pos := serve(t)
-	send := func(status int, body string, headers ...string) (results []result) {
-		t.Helper()
-		answer := pos.ask("POST", v2+"/sessions/batch", body, headers...)
-		require.Equal(t, status, answer.Status, answer.Body)
-		var view struct{ Results []result }
-		require.NoError(t, json.Unmarshal([]byte(answer.Body), &view))
-		return view.Results
-	}
-	summary := func(results []result) string {
-		var all []string
-		for _, r := range results {
-			all = append(all, strings.TrimSpace(fmt.Sprint(r.Index, " ", r.Status, " ", r.Code)))
-		}
-		return strings.Join(all, ", ")
-	}
+	send := func(status int, body string, headers ...string) []result { return pos.batch(status, body, headers...) }
 	first, second := pos.sell(1, 30, ""), pos.sell(2, 45, "")
 
 	swap := operations(true, on(first, "move", `,"lane_id":"`+support.LaneID(2)+`"`), on(second, "move", `,"lane_id":"`+support.LaneID(1)+`"`))

@@ -1,9 +1,11 @@
 package wire
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -54,4 +56,58 @@ func TestASessionInItsGrace(t *testing.T) {
 	require.Equal(t, 2, strings.Count(log, `"grace_ends_at":"`), log)
 	require.Equal(t, 2, strings.Count(log, `"event":"sessionStopped"`))
 	require.Zero(t, gateway.Terminate())
+}
+
+// What a batch does with sessions that are in their grace is what each operation does by itself.
+func TestABatchInTheGrace(t *testing.T) {
+	_, pos := serveConfig(t, newConfig(support.NewSQLite(t), "grace: 10m", "webhook: {url: http://127.0.0.1:1/, kinds: [sessionExpired]}"))
+	read := func(path string) (view struct {
+		Duration  int        `json:"duration"`
+		Remaining float64    `json:"minutes_remaining"`
+		GraceEnds *time.Time `json:"grace_ends_at"`
+		Ended     time.Time  `json:"ended_at"`
+	},
+	) {
+		t.Helper()
+		answer := pos.ask("GET", v2+path, "")
+		require.Equal(t, 200, answer.Status, answer.Body)
+		require.NoError(t, json.Unmarshal([]byte(answer.Body), &view))
+		return view
+	}
+	goesOn, stops, running := pos.sell(1, 30, `,"grace":true`), pos.sell(2, 30, `,"grace":true`), pos.sell(3, 30, "")
+	for _, session := range []string{goesOn, stops} {
+		answer := pos.ask("POST", v2+"/simulate/advance", fmt.Sprintf(`{"session_id":%q,"minutes":30}`, session))
+		require.Equal(t, 204, answer.Status, answer.Body)
+	}
+	var log struct {
+		Events []struct {
+			At      time.Time `json:"occurred_at"`
+			Payload struct {
+				Event   string `json:"event"`
+				Session string `json:"session_id"`
+			} `json:"payload"`
+		} `json:"events"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(pos.ask("GET", v2+"/events", "").Body), &log))
+	var deadline time.Time
+	for _, e := range log.Events {
+		if e.Payload.Session == stops && e.Payload.Event == "sessionExpired" {
+			deadline = e.At
+		}
+	}
+	require.NotZero(t, deadline)
+
+	add := on(goesOn, "modify", `,"time":5`)
+	require.Equal(t, "1 409 in_grace", summary(pos.batch(409, operations(true, add, on(stops, "pause"), on(running, "pause")))))
+	require.NotNil(t, read("/sessions/"+goesOn).GraceEnds, "none of it was done")
+	require.Equal(t, 30, read("/sessions/"+goesOn).Duration)
+	require.Equal(t, "0 204, 1 409 in_grace, 2 204", summary(pos.batch(200, operations(false, on(running, "pause"), on(stops, "pause"), on(running, "resume")))))
+
+	require.Equal(t, "0 204, 1 204, 2 204", summary(pos.batch(200, operations(true, add, on(stops, "stop"), on(goesOn, "pause")))), "it runs again, so it can be paused")
+	view := read("/sessions/" + goesOn)
+	require.Nil(t, view.GraceEnds)
+	require.Equal(t, 35, view.Duration)
+	require.InDelta(t, 5, view.Remaining, 1e-9, "no minute is gained or lost")
+	require.Equal(t, deadline, read("/history/"+stops).Ended, "when its time was used up")
+	require.Equal(t, 204, pos.ask("POST", v2+"/sessions/"+goesOn+"/resume", "").Status)
 }
