@@ -215,6 +215,7 @@ func TestAStartThatIsTooLate(t *testing.T) {
 		on      lanes.Lane
 		group   uuid.UUID
 		minutes int
+		openEnd int
 		now     string
 		start   string
 		closes  string // empty: it is not refused
@@ -224,6 +225,9 @@ func TestAStartThatIsTooLate(t *testing.T) {
 		"a lane that closes later":          {on: late, minutes: 30, now: "17:00", start: "17:31"},
 		"a group that leaves":               {on: late, group: members, minutes: 60, now: "17:00", start: "19:01", closes: "20:00"},
 		"the sooner of both":                {on: early, group: members, minutes: 30, now: "17:00", start: "19:01", closes: "18:00"},
+		"an open end, as the lane closes":   {on: early, minutes: 15, openEnd: 30, now: "17:00", start: "17:30"},
+		"an open end, a minute later":       {on: early, minutes: 15, openEnd: 30, now: "17:00", start: "17:31", closes: "18:00"},
+		"an open end that is late already":  {on: early, minutes: 30, openEnd: 90, now: "17:00", start: "17:45"},
 		"it would begin after closing":      {on: early, minutes: 30, now: "17:00", start: "18:30", closes: "18:00"},
 		"the next morning":                  {on: early, minutes: 30, now: "17:00", start: "33:00"},
 		"before the next morning":           {on: early, minutes: 30, now: "17:00", start: "32:59", closes: "18:00"},
@@ -240,7 +244,7 @@ func TestAStartThatIsTooLate(t *testing.T) {
 		"now, a minute before it is closed": {on: early, minutes: 1, now: "17:59", start: "17:59"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			sale := lanes.Create{Session: uuid.UUID{9}, Group: c.group, Minutes: c.minutes, AfterClosing: true}
+			sale := lanes.Create{Session: uuid.UUID{9}, Group: c.group, Minutes: c.minutes, OpenEnd: c.openEnd, AfterClosing: true}
 			sold, err := c.on.Decide(at("16:00"), sale)
 			require.NoError(t, err)
 			schedule := lanes.Schedule{Session: sale.Session, Start: lanes.Start{ID: uuid.UUID{1}, At: at(c.start)}}
