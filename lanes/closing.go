@@ -11,12 +11,12 @@ import (
 // (see schedule.go). It is an ErrAfterClosing, and says how many there may be.
 //
 // The rule refuses what is sold: a sale, minutes that are added, lane time that is bought, and a move to a lane that
-// closes earlier. A session is judged as if it ran from now on without a pause. What was paid for is never refused
-// otherwise, nor taken away: a session begins, resumes, moves and runs on after the range has closed, minutes that a
-// reservation has named are sold to whoever has its token, a purchase that the integrator has accepted is credited, and
-// staff give time back (MakeUp), settle purchases (Clear) and undo an end (Reopen). Of those that add minutes after
-// closing, as of a sale that staff make nevertheless, the Act says so. Of a start that is too late for a session, see
-// StartAfterClosing.
+// closes earlier. A session is judged as if it ran from now on without a pause, or from its start on. What was paid
+// for is never refused otherwise, nor taken away: a session begins, resumes, moves and runs on after the range has
+// closed, minutes that a reservation has named are sold to whoever has its token, a purchase that the integrator has
+// accepted is credited, and staff give time back (MakeUp), settle purchases (Clear) and undo an end (Reopen). Of
+// those that add minutes after closing, as of a sale that staff make nevertheless, the Act says so. Of a start that
+// is too late for a session, see StartAfterClosing.
 type AfterClosing struct {
 	Closes time.Time // when the range closes, by its clocks; zero: it is closed
 	Opens  time.Time // of one that is closed, next; zero: that is not known
@@ -103,12 +103,20 @@ func (s Session) beingBought() time.Duration {
 	return time.Duration(s.Purchase.Minutes()) * time.Minute
 }
 
+// judgedFrom is from when on the session is judged as if it ran: from its start, where that is to come.
+func (s Session) judgedFrom(now Instant) Instant {
+	if s.Phase == Waiting && s.Start != nil && now.Before(s.Start.At) {
+		return s.Start.At
+	}
+	return now
+}
+
 // beforeClosing is that of its hours, for minutes beside those that the session has, or is about to buy. Minutes that
 // its open end has room for do not make it end later.
 func (s Session) beforeClosing(lane Lane, now Instant, minutes int) error {
 	room := int(max(0, s.mayOwe()-s.beingBought()) / time.Minute)
 	most := MaxMinutes - int((s.Sold+s.beingBought())/time.Minute)
-	err := lane.HoursOf(s.Group).beforeClosing(now, s.mayRun(now), minutes-room, most-room)
+	err := lane.HoursOf(s.Group).beforeClosing(s.judgedFrom(now), s.mayRun(now), minutes-room, most-room)
 	if closing, refused := errors.AsType[*AfterClosing](err); refused {
 		closing.Most += room
 	}
@@ -171,5 +179,5 @@ func (l Lane) Room(now Instant) int {
 func (c Change) endsAfterClosing(now Instant) bool {
 	s := c.Lane.Session
 	return c.pastClosing ||
-		c.decision.Minutes > 0 && s != nil && c.Lane.HoursOf(s.Group).beforeClosing(now, s.RunsFor(now)-time.Minute, 1, 0) != nil
+		c.decision.Minutes > 0 && s != nil && c.Lane.HoursOf(s.Group).beforeClosing(s.judgedFrom(now), s.RunsFor(now)-time.Minute, 1, 0) != nil
 }

@@ -71,8 +71,10 @@ func (l Lane) SaleHours() *Hours {
 // closesFor returns the refusal of a move to a lane that closes before the session would end, and before the lane that
 // it leaves does: nil where it may move. What runs on after closing anyway moves between lanes that close together.
 func (l Lane) closesFor(s Session, to Lane, now Instant) error {
+	length := s.mayRun(now)
+	now = s.judgedFrom(now)
 	own, next := l.HoursOf(s.Group).At(now.Wall), to.HoursOf(s.Group).At(now.Wall)
-	if room := next.left(now.Wall); s.mayRun(now) <= room || own.left(now.Wall) <= room {
+	if room := next.left(now.Wall); length <= room || own.left(now.Wall) <= room {
 		return nil
 	}
 	return next.refusal(now.Wall, 0, MaxMinutes)

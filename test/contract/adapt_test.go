@@ -76,8 +76,11 @@ func (f *fixture) adapted(r *http.Request, session string) *http.Request {
 	if strings.HasSuffix(r.URL.Path, "/batch") && !meantToFail(r) { // nor which operations cannot be, one after the other
 		body = []byte(`{"operations":[{"op":"modify","session_id":"` + session + `","time":5}]}`)
 	}
-	if strings.HasSuffix(r.URL.Path, "/sessions") && !meantToFail(r) { // nor which tokens there are
+	if strings.HasSuffix(r.URL.Path, "/sessions") && !meantToFail(r) { // nor which tokens there are, and what goes together
 		body = without(body, "reservation")
+		if !opensItsEnd(body) {
+			body = without(body, "open_end")
+		}
 	}
 	if strings.HasSuffix(r.URL.Path, "/reservations") && !meantToFail(r) { // likewise
 		body = []byte(aReservation)
@@ -140,6 +143,18 @@ func adaptedBody(body []byte, adapt func(field, value string) string) []byte {
 		return body
 	}
 	return adapted
+}
+
+// opensItsEnd reports whether a sale can have its open end: it is behind the minutes, and goes without a grace.
+func opensItsEnd(sale []byte) bool {
+	var wanted struct {
+		Duration int  `json:"duration"`
+		Grace    bool `json:"grace"`
+		OpenEnd  struct {
+			UpTo int `json:"up_to"`
+		} `json:"open_end"`
+	}
+	return json.Unmarshal(sale, &wanted) == nil && wanted.OpenEnd.UpTo > wanted.Duration && !wanted.Grace
 }
 
 // without returns the body without that field.

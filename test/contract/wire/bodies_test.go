@@ -44,7 +44,7 @@ func TestSuccessfulAnswers(t *testing.T) {
 		`","readable_name":"Lane 8","is_accessible":false,"is_usable":true}]`), lanes)
 	status := masked(pos.ask("GET", v2+"/lanes/status", "").Body, one, two)
 	require.True(t, strings.HasPrefix(status, `[{"lane_id":"`+lane(1)+
-		`","session_id":"SESSION-1","phase":"running","hold":false,"link":"up","link_since":"TIME","not_usable_because":null},`), status)
+		`","session_id":"SESSION-1","phase":"running","hold":false,"link":"up","link_since":"TIME","not_usable_because":null,"open_end":true},`), status)
 
 	done := func(path string) {
 		t.Helper()
