@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"rangegate/test/support"
@@ -108,6 +107,9 @@ func (asked Call) Request(laneID func(number int) string, group string) (path, b
 	case "create":
 		body = fmt.Sprintf(`"customer_name":"Jo Smith","lane_id":%q,"group_id":%q,"duration":%d,"enable_purchasing":true,"grace":%t,"auto_start":%t`,
 			laneID(asked.Lane), group, asked.Minutes, asked.Grace, !asked.Waiting)
+		if asked.OpenEnd > 0 {
+			body += fmt.Sprintf(`,"open_end":{"up_to":%d}`, asked.OpenEnd)
+		}
 		if asked.Reservation != "" {
 			body += fmt.Sprintf(`,"reservation":%q`, asked.Reservation)
 		}
@@ -127,7 +129,7 @@ func (asked Call) Batch(laneID func(number int) string, group string) (path, bod
 	switch asked.Kind {
 	case "create":
 		_, sale := asked.Request(laneID, group)
-		fields = strings.Trim(sale, "{}")
+		fields = sale[1 : len(sale)-1] // without its braces
 	case "modify":
 		fields += fmt.Sprintf(`,"time":%d`, asked.Minutes)
 	case "move":

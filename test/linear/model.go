@@ -19,6 +19,7 @@ type Call struct {
 	Lane    int    // of create and move: where the session is then
 	Grace   bool   // of create: it is sold with a grace
 	Waiting bool   // of create: it begins when it is asked to
+	OpenEnd int    // of create: the minutes that may be used in all; 0: it ends with those that were sold
 	// Reservation is of create: the token of the one that keeps the lane. Who keeps a lane is not judged here.
 	Reservation string
 }

@@ -232,6 +232,9 @@ func (n nodeAccess) SetOwner(ctx context.Context, from store.Ownership, to store
 		current store.Ownership
 		changed bool
 	}
+	if to == (store.Node{}) { // its last flush was just before, and this may take a while
+		n.world.givenAway.Add(1)
+	}
 	got, err := callStore(ctx, n.access, n.world.writeFault(), func(ctx context.Context) (outcome, error) {
 		current, changed, err := n.nodes.SetOwner(ctx, from, to)
 		n.world.trace("%s sets the owner of range %.8s in epoch %d to %q: %v", n.machine.name, from.Range, from.Epoch, to.Name, changed)

@@ -8,7 +8,7 @@
 //	world       machines, network, store and controllers are made; every delay and fault is drawn from the seed
 //	load        clients, staff and customers act on a few lanes, so that they collide, while faults come and go;
 //	            on two more lanes of each range relays are sold, begin together, run out, and play on in their
-//	            graces or go; checkouts reserve lanes, and sell them with the token
+//	            graces, or with an open end, or go; checkouts reserve lanes, and sell them with the token
 //	rest        the faults end; everything has to be ready, linked and delivered within a bound
 //	judgement   what always holds (judge.go) was checked at every step; the histories are judged now, and every
 //	            session that has ended is computed again from the event log

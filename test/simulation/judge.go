@@ -22,7 +22,8 @@ import (
 //   - a controller obeys no gateway of a lower epoch than it has seen;
 //   - what a session has used and what is left of it make up what was sold, in every record of its end;
 //   - a session ends once, and is on one lane at a time;
-//   - graces, starts and reservations keep their promises (graces.go, starts.go, reservations.go).
+//   - graces, starts, reservations and open ends keep their promises (graces.go, starts.go, reservations.go,
+//     openends.go).
 type judge struct {
 	world *world
 
@@ -32,6 +33,7 @@ type judge struct {
 	ended map[uuid.UUID]lanes.Ended // by session
 
 	applied map[uuid.UUID]store.Batch    // by range: the newest
+	known   map[owned]lanes.Holds        // by owner: as it has saved them last
 	graces  map[uuid.UUID]lanes.Snapshot // by session: one that is in its grace, as it was saved last
 
 	sessions  map[uuid.UUID]lanes.Snapshot // by session: as it was saved last
@@ -43,7 +45,16 @@ type judge struct {
 	reserved       []*reserved
 	reservedAtOnce map[uuid.UUID][]uuid.UUID // by reservation: the lanes of the first write that has it
 
+	settled map[uuid.UUID]time.Duration // by session with an open end: as it was saved last
+	open    map[uuid.UUID]time.Duration // by session: for how long its lines were open beyond what was sold, at most
+
 	figures map[string]int // how often what is judged has come
+}
+
+// owned is a range in one epoch.
+type owned struct {
+	of    uuid.UUID
+	epoch uint64
 }
 
 // laneRecord is what is known of one lane.
@@ -56,6 +67,8 @@ type laneRecord struct {
 	lifting bool                 // staff have asked for its end since
 	newest  uint64
 	shown   uint64 // epoch of the state in force
+	line    sim.Shown
+	since   time.Time // of that
 }
 
 // wish is what is known of a hold that staff have asked for.
@@ -69,8 +82,9 @@ const (
 func newJudge(w *world) *judge {
 	return &judge{
 		world: w, lanes: map[uuid.UUID]*laneRecord{}, holds: map[uuid.UUID]lanes.Holds{}, ended: map[uuid.UUID]lanes.Ended{},
-		applied: map[uuid.UUID]store.Batch{}, graces: map[uuid.UUID]lanes.Snapshot{}, figures: map[string]int{},
+		applied: map[uuid.UUID]store.Batch{}, known: map[owned]lanes.Holds{}, graces: map[uuid.UUID]lanes.Snapshot{}, figures: map[string]int{},
 		sessions: map[uuid.UUID]lanes.Snapshot{}, starts: map[uuid.UUID]*given{}, notBefore: map[uuid.UUID]time.Time{}, entered: map[uuid.UUID]bool{},
+		settled: map[uuid.UUID]time.Duration{}, open: map[uuid.UUID]time.Duration{},
 		newest: map[uuid.UUID]lanes.Snapshot{}, reservedAtOnce: map[uuid.UUID][]uuid.UUID{},
 	}
 }
@@ -108,6 +122,7 @@ func (j *judge) flushed(from *machine, b store.Batch, write func() error) error 
 		}
 	}
 	if b.Holds != nil {
+		j.known[owned{b.Range, b.Epoch}] = *b.Holds
 		j.holds[b.Range] = *b.Holds // the release of a lane that is parked, and takes no request, is the range's alone
 		for _, l := range j.lanes {
 			if l.of == b.Range && l.lifting && !b.Holds.Over(l.place) && (len(l.saved) == 0 || !l.saved[len(l.saved)-1].Held) {
@@ -141,11 +156,13 @@ func (j *judge) judgeSaved(from *machine, b store.Batch) {
 	for _, lane := range b.Lanes {
 		if lane.Session != nil {
 			j.judgeGrace(j.lane(lane.ID), lane)
+			j.judgeOpenEnd(*lane.Session)
 		}
 	}
 	for _, e := range b.Ended {
 		if _, found := j.ended[e.Session.ID]; !found {
 			j.judgeGraceEnd(from, e)
+			j.judgeReceipt(e)
 		}
 	}
 }
@@ -183,6 +200,13 @@ func (j *judge) dialled(to link.Lane) {
 	l.pressed = l.pressed && (holds.Over(l.place) || shown.Hold && !holds.KnowsOfEnd(l.place))
 }
 
+// knowsNoHold reports whether the range has another owner than that of the epoch, which has saved last that no hold
+// lies over the lane. mu is held.
+func (j *judge) knowsNoHold(l *laneRecord, epoch uint64) bool {
+	known, found := j.known[owned{l.of, epoch}]
+	return found && epoch < j.applied[l.of].Epoch && !known.Over(l.place)
+}
+
 // sent judges a state that a gateway sends to a controller. A gateway that has lost its range knows no hold
 // that was set since, and its connection ends with the first one of the new owner.
 func (j *judge) sent(from *machine, to link.Lane, state link.State) {
@@ -190,7 +214,7 @@ func (j *judge) sent(from *machine, to link.Lane, state link.State) {
 	defer j.mu.Unlock()
 	l := j.lane(to.ID)
 	j.world.trace("%s sends to lane %.4s in epoch %d: hold %v, %s", from.name, suffix(to.ID), to.Epoch, state.Hold, brief(state.Session))
-	if l.pressed && !state.Hold && to.Epoch == l.newest && !from.frozen() {
+	if l.pressed && !state.Hold && to.Epoch == l.newest && !from.frozen() && !j.knowsNoHold(l, to.Epoch) {
 		j.world.fail("a hold over lane %s ended without its release: %s", suffix(to.ID), brief(state.Session))
 	}
 	s := state.Session
@@ -208,7 +232,9 @@ func (j *judge) sent(from *machine, to link.Lane, state link.State) {
 		if s.Phase == lanes.Running && !state.Hold {
 			return ran && !saved.Held && (before.Since == s.Since && before.Left == s.Left || saved.Boot != boot && sameByWallClock(before, s))
 		}
-		return s.Left == before.Remaining(s.Since) || saved.Boot != boot && sameByWallClock(before, s)
+		left := before.Remaining(s.Since) - before.Beyond(s.Since).Owed()
+		unproven := s.HasOpenEnd() && left <= s.Left && s.Left <= max(0, before.Left) // it is saved when it began
+		return s.Left == left || unproven || saved.Boot != boot && sameByWallClock(before, s)
 	}
 	if !slices.ContainsFunc(l.saved, explained) {
 		j.world.fail("lane %s is shown what is not saved: hold %v, %s", suffix(to.ID), state.Hold, brief(s))
@@ -226,7 +252,7 @@ func sameByWallClock(saved, shown *lanes.Session) bool {
 	if saved.Phase == lanes.Running {
 		left -= shown.Since.Wall.Sub(saved.Since.Wall)
 	}
-	return (max(0, left) - shown.Left).Abs() <= clocksDiffer
+	return (max(0, left) - max(0, shown.Left)).Abs() <= clocksDiffer
 }
 
 // sameStart is true unless one of them waits for another start, or for none.
@@ -261,6 +287,7 @@ func (j *judge) shown(epoch uint64, lane uuid.UUID, s sim.Shown) {
 	}
 	l.shown = epoch
 	l.pressed = l.pressed || s.Hold && l.isGranted()
+	j.lineShown(l, s)
 }
 
 // isGranted is true while a hold is in force over the lane for certain.

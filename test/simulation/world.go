@@ -54,7 +54,7 @@ type world struct {
 	lost   [][2]time.Time // what was written in between was lost by a fail-over
 	failed bool
 
-	givenAway atomic.Int64 // ranges that their owners have released
+	givenAway atomic.Int64 // counts up when an owner releases a range, and when it has
 }
 
 // plan is what a seed makes a simulation of.
