@@ -37,6 +37,7 @@ func TestMistakesAreFound(t *testing.T) {
 		"confirms nothing":       "confirms a state",
 		"forgets":                "knows what is in force in its next hello",
 		"takes older states":     "a state that is older than the one in force changes nothing",
+		"closes at zero":         "with an open end, if it has declared that it can, it goes on at zero and locks at the bound",
 		"keeps every connection": "a new connection replaces the one before",
 		"lets anybody in":        "refuses a gateway with an older epoch",
 		"asks for no challenge":  "refuses a gateway that asks for no proof",

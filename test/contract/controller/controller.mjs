@@ -13,14 +13,17 @@ let gateway = null; // the newest connection of a gateway that has proven that i
 let revision = 0;
 
 const running = () => lane.session?.phase === "running" && !lane.hold;
-const remaining = () =>
-  lane.session === null ? null : Math.max(0, lane.session.remaining_ms - (running() ? Date.now() - lane.since : 0));
-const open = () => running() && remaining() > 0;
+const passed = () => (running() ? Date.now() - lane.since : 0);
+const remaining = () => (lane.session === null ? null : Math.max(0, lane.session.remaining_ms - passed()));
+// beyond is for how long the line stays open once what remains is used up.
+const beyond = () =>
+  mistake === "closes at zero" ? 0 : Math.max(0, (lane.session?.beyond_ms ?? 0) - Math.max(0, passed() - (lane.session?.remaining_ms ?? 0)));
+const open = () => running() && remaining() + beyond() > 0;
 
 function show() {
   console.log(JSON.stringify({
     open: open(), hold: lane.hold, session: lane.session?.session_id ?? null, phase: lane.session?.phase ?? null,
-    customer: lane.session?.customer_name ?? null, remaining_ms: remaining(), purchase: lane.purchase, kept: log.kept.length,
+    customer: lane.session?.customer_name ?? null, remaining_ms: remaining(), beyond_ms: beyond(), purchase: lane.purchase, kept: log.kept.length,
   }));
 }
 
@@ -57,8 +60,9 @@ function greet(socket, hello) {
     type: "hello", protocol: 1, lane_id: laneId, log_id: log.id, firmware: "node",
     state: {
       hold: lane.hold, session_id: lane.session?.session_id ?? null, phase: lane.session?.phase ?? null,
-      remaining_ms: remaining(), faults: lane.faults,
+      remaining_ms: remaining(), ...(beyond() > 0 ? { beyond_ms: beyond() } : {}), faults: lane.faults,
     },
+    capabilities: ["open_end"],
     challenge: socket.challenge,
     proof: prove("rangegate.lane.v1 controller", laneId, hello.challenge, socket.challenge, log.id).toString("base64url"),
   }));
@@ -88,7 +92,7 @@ function take(state) {
   revision = state.revision;
   Object.assign(lane, { hold: state.hold, session: state.session, purchase: state.purchase, since: Date.now() });
   clearTimeout(countdown);
-  if (open()) countdown = setTimeout(show, remaining()); // at zero it locks by itself
+  if (open()) countdown = setTimeout(show, remaining() + beyond()); // at zero, or at the bound, it locks by itself
   if (mistake !== "confirms nothing") send({ type: "applied", revision });
   show();
 }

@@ -28,6 +28,7 @@ type shown struct {
 	Phase     *string
 	Customer  *string
 	Remaining *int64 `json:"remaining_ms"`
+	Beyond    int64  `json:"beyond_ms"`
 	Purchase  *struct {
 		Phase       string
 		UserMessage *string `json:"user_message"`

@@ -12,6 +12,37 @@ import (
 
 func TestMain(m *testing.M) { support.Run(m) }
 
+// A session with an open end goes on when its minutes are used up, also while the link is down, and proves it.
+func TestASessionWithAnOpenEnd(t *testing.T) {
+	lane := start(t)
+	conversation := record(t, fmt.Sprintf("ws://127.0.0.1:%d/lane", lane.port))
+	gateway := support.NewConfig(t, []string{support.Lane(1, support.Link(conversation.Address, key))}).Serve(t)
+	pos := gateway.POS()
+	support.Eventually(t, "the controller has said that it can", func() bool {
+		return strings.Contains(pos.Expect(200, "GET", "/lanes/status", "").Body, `"open_end":true`)
+	})
+	session := pos.Sell(1, 30, `,"open_end":{"up_to":120}`)
+	lane.waitShown("it is open", func(s shown) bool { return s.Open && s.Beyond == 90*60_000 })
+	pos.Expect(204, "POST", "/simulate/advance", fmt.Sprintf(`{"session_id":%q,"minutes":40}`, session))
+	lane.waitShown("it goes on", func(s shown) bool {
+		return s.Open && *s.Remaining == 0 && s.Beyond > 79*60_000 && s.Beyond <= 80*60_000
+	})
+	lane.do("unplug")
+	support.Eventually(t, "the link is down", func() bool {
+		return !strings.Contains(pos.Expect(200, "GET", "/lanes/status", "").Body, `"open_end":true`)
+	})
+	support.Eventually(t, "its hello proves that it was open", func() bool {
+		return strings.Contains(pos.Expect(200, "GET", "/lanes/status", "").Body, `"open_end":true`)
+	})
+	lane.waitShown("it still goes on", func(s shown) bool { return s.Open && *s.Remaining == 0 })
+	pos.Command(session, "/stop")
+	lane.waitShown("a stopped lane has stopped", func(s shown) bool { return !s.Open && s.Session == nil })
+	receipt := pos.Expect(200, "GET", "/history/"+session, "").Body
+	require.Contains(t, receipt, `"minutes_used":30,`)
+	require.Regexp(t, `"minutes_beyond":10\.?`, receipt)
+	require.Empty(t, broken(t, gateway, conversation.said()))
+}
+
 // A whole session, with everything that a controller does and is told. All that is said keeps the schema that
 // the gateway serves.
 func TestAWholeSession(t *testing.T) {
