@@ -399,7 +399,7 @@ func (l *laneActor) save(q *request, change lanes.Change) {
 	w := &commit.Write{
 		Lanes: p.lanes, Events: p.events, Kept: p.kept, Holds: q.holds,
 		Acts:     q.acts(l.lane, change, l.r.settings()),
-		MustSave: change.Closing, Awaited: q.reply != nil, Trace: q.traceID(), Done: p.outcome,
+		MustSave: change.Closing, Awaited: q.reply != nil, Gathers: q.begins(), Trace: q.traceID(), Done: p.outcome,
 	}
 	if change.Ended != nil {
 		w.Ended = []lanes.Ended{*change.Ended}

@@ -66,6 +66,12 @@ func (r *request) closes() bool {
 	return false
 }
 
+// begins reports whether it is the begin of a session by its start, which others may have too.
+func (r *request) begins() bool {
+	_, begin := r.command.(lanes.Begin)
+	return begin
+}
+
 // closesSession is the session that a stop or a pause is about, wherever that is; uuid.Nil for any other command.
 func (r *request) closesSession() uuid.UUID {
 	switch command := r.command.(type) {

@@ -74,6 +74,7 @@ type Write struct {
 
 	MustSave  bool         // a closing change: kept until it is saved, also while the store is down
 	Awaited   bool         // a client waits for the outcome
+	Gathers   bool         // lanes may save others of the same instant: one flush takes those that are under way
 	Cancelled *atomic.Bool // nil, or set once the write must not be made any more
 	Trace     string       // trace id of the request that caused it, empty without one
 	// Done is called with the outcome. Unresolved comes at most once, and another outcome after it. It is
@@ -93,6 +94,7 @@ type Committer struct {
 	batch       []*Write // in the flush under way
 	forget      []string // expired keys that it deletes
 	clientWait  clientWait
+	gathers     bool // a write in saveQueue does
 	flushing    bool // the goroutine of flush.go runs
 	storeDown   bool // the store takes nothing: what is not MustSave is rejected at once
 	closed      bool // another process owns the range, or the gateway stopped with writes that are not known to be saved
@@ -204,6 +206,7 @@ func (c *Committer) Save(w *Write) {
 		}
 	}
 	c.saveQueue = append(c.saveQueue, w)
+	c.gathers = c.gathers || w.Gathers
 	c.clientWait.queued(len(c.saveQueue))
 	c.startFlushing()
 }
@@ -231,7 +234,7 @@ func (c *Committer) nextBatch() (batch store.Batch, found bool) {
 		return store.Batch{}, false
 	}
 	size := min(len(c.saveQueue), maxBatch)
-	c.batch, c.saveQueue = c.saveQueue[:size:size], c.saveQueue[size:]
+	c.batch, c.saveQueue, c.gathers = c.saveQueue[:size:size], c.saveQueue[size:], false
 	reading := c.reading()
 	date := c.retention.Date(reading.At)
 	batch = store.Batch{Range: c.Range, Epoch: c.Epoch, N: c.n + 1, Now: date}
@@ -370,6 +373,8 @@ func (c *Committer) settleSaved(batch []*Write) {
 			c.Keys.Saved(w.Kept)
 		}
 		c.logSaved(w, now.Wall)
+	}
+	for _, w := range batch { // one right after the other, so that lanes which begin together do not drift apart here
 		w.Done(Saved)
 	}
 	c.publish(added)

@@ -3,6 +3,7 @@ package commit
 import (
 	"context"
 	"errors"
+	"runtime"
 	"time"
 
 	"rangegate/lanes/store"
@@ -38,6 +39,7 @@ func (c *Committer) startFlushing() {
 func (c *Committer) flushAll() {
 	for rejections, answered := 0, 0; ; {
 		c.waitForClients(answered)
+		c.gather()
 		batch, found := c.nextBatch()
 		if !found {
 			return
@@ -169,6 +171,30 @@ func (c *Committer) waitForClients(answered int) {
 	select {
 	case <-reached:
 	case <-timer.C:
+	}
+}
+
+// The bounds of gather: how often it lets others run, and how often for nothing.
+const (
+	maxYields  = 100_000
+	idleYields = 200
+)
+
+// gather lets the goroutines run that can, as long as they bring writes, if one waits that gathers. Sessions that begin
+// together are saved by one flush so, and not by several, between which a part of the lanes would be open already.
+func (c *Committer) gather() {
+	before, idle := 0, 0
+	for range maxYields {
+		c.mu.Lock()
+		waiting, gathers := len(c.saveQueue), c.gathers
+		c.mu.Unlock()
+		if waiting > before {
+			before, idle = waiting, 0
+		}
+		if idle++; !gathers || waiting >= maxBatch || idle > idleYields {
+			return
+		}
+		runtime.Gosched()
 	}
 }
 

@@ -31,9 +31,27 @@ await story(async () => {
   await panel.getByRole("button", { name: "Sell anyway" }).tap();
   await eventually("15 minutes are added", async () => (await sessionOn(1))?.duration === 75);
 
+  tell("So are several lanes at once, and those that were refused are sold by one touch");
+  const selection = page.locator("#selection");
+  const many = async (control) => {
+    await page.locator(".many-actions[data-moved]").waitFor({ state: "detached" }); // presses count again
+    await control.tap();
+  };
+  await panel.getByRole("button", { name: "Close" }).tap();
+  await page.getByRole("button", { name: "Select", exact: true }).tap();
+  await selection.getByRole("textbox", { name: "Lanes to select" }).or(selection.locator("form.typed input")).first().fill("3-4");
+  await page.keyboard.press("Enter");
+  await many(selection.locator("summary").filter({ hasText: "Sell 2" }));
+  await many(selection.getByRole("button", { name: "Sell 90 minutes", exact: true }));
+  await page.locator("#outcome").filter({ hasText: "Closing time is" }).waitFor();
+  assert.deepEqual(await Promise.all([3, 4].map(sessionOn)), [undefined, undefined], "nothing was sold");
+  await page.locator("#outcome").getByRole("button", { name: "Sell anyway" }).tap();
+  await eventually("both lanes are sold", async () => (await Promise.all([3, 4].map(sessionOn))).every((session) => session?.duration === 90));
+
   tell("Their log says so");
   await page.goto(`${scene.api}/control/${scene.range}#acts`);
   await page.getByText("60 min, after closing", { exact: true }).waitFor();
+  await page.getByText("90 min, after closing", { exact: true }).nth(1).waitFor();
   await page.getByText("+15 min, after closing", { exact: true }).waitFor();
 
   tell("The wall board and the lane screen make the last call too, in German");
