@@ -37,6 +37,7 @@ type experiment struct {
 // experiments are all experiments in the order of the table.
 var experiments = []experiment{
 	expiryQuiet, expirySelling, expiryLarge,
+	warnings,
 	ending,
 	salesOnSQLite, salesOnRedis,
 	getOne, getList,
