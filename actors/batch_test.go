@@ -317,6 +317,29 @@ func TestABatchBesideAMove(t *testing.T) {
 	}, withLanes(2))
 }
 
+// The board shows a session at the lane that it has moved to before that lane has it: a batch that finds it there
+// waits for it, and does not refuse it as if the lane were taken.
+func TestABatchWaitsForASessionThatArrives(t *testing.T) {
+	for _, atomic := range []bool{true, false} {
+		t.Run(fmt.Sprint("atomic ", atomic), func(t *testing.T) {
+			runFixture(t, func(t *testing.T, f *fixture) {
+				session := f.create(0, 30)
+				release := f.blockFlushes()
+				moved := f.runAsync(func() error { return f.tryMove(session, 1) })
+				endTurn := f.keepBusy(0) // that hands the session over
+				release()
+				synctest.Wait()
+				require.Equal(t, 1, f.laneOfSession(session))
+				asked := f.batchAsync(atomic, modifyOf(session, 5))
+				endTurn()
+				require.NoError(t, <-moved)
+				require.NoError(t, <-asked)
+				require.Equal(t, 35, f.sessionView(session).Minutes)
+			}, withLanes(2))
+		})
+	}
+}
+
 // Killed at any flush, a batch is there as a whole or not at all.
 func TestABatchSurvivesAsAWholeOrNotAtAll(t *testing.T) {
 	for _, written := range []bool{true, false} {

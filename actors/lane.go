@@ -274,8 +274,9 @@ func (l *laneActor) enqueue(q *request) {
 		l.refuse(q, lanes.ErrLaneNotUsable)
 	case l.storeStalled:
 		l.refuse(q, lanes.ErrStoreUnavailable)
-	case (creates || q.lends != nil) && l.ticket != nil && !l.ticket.lent:
-		// Who lends lanes does not wait for it: the session may come from one of those.
+	case l.ticket != nil && !l.ticket.lent && (creates || q.lends != nil && !l.ticket.used.Load()):
+		// Who lends lanes does not wait for a move that is not decided: the session may come from one of those. A move
+		// that is decided waits for none of them, and the board may show its session here already.
 		l.refuse(q, lanes.ErrLaneOccupied)
 	case len(l.queue.waiting) >= maxWaiting:
 		l.refuse(q, lanes.ErrOverloaded)
