@@ -56,10 +56,30 @@ func (o *owner) rangeEpoch() store.RangeEpoch {
 func own(t testing.TB, s *redis.Store) *owner {
 	t.Helper()
 	o := &owner{t: t, store: s, rangeID: uuid.New(), lane: uuid.New()}
-	var err error
-	o.epoch, err = s.Claim(t.Context(), o.rangeID, opening)
-	require.NoError(t, err)
+	o.known(func() (err error) {
+		o.epoch, err = s.Claim(t.Context(), o.rangeID, opening)
+		return err
+	})
 	return o
+}
+
+// known requires that do succeeds. It is done again, as a gateway does, while it is not known whether the store or its
+// replicas have it: on a busy machine they may take longer than the store waits for them.
+func (o *owner) known(do func() error) {
+	o.t.Helper()
+	var err error
+	require.Eventually(o.t, func() bool {
+		err = do()
+		return err == nil || isDefinite(err)
+	}, patience, tick, "%v", &err)
+	require.NoError(o.t, err)
+}
+
+// save flushes the batch until that is acknowledged.
+func (o *owner) save(batch store.Batch) {
+	o.t.Helper()
+	o.known(func() error { return o.store.Flush(o.t.Context(), batch) })
+	o.n++
 }
 
 // keys returns the name of a key of the range, or a pattern of several.

@@ -18,7 +18,7 @@ func TestAFlushThatTooFewReplicasHaveIsUnknown(t *testing.T) {
 	inSync(t, master, replica)
 	admin := client(t, master.URL())
 	o := own(t, open(t, master.URL()+"?wait_replicas=1&read_timeout=2s"))
-	require.NoError(t, o.flush(t.Context()))
+	o.save(o.next())
 
 	replica.Hang()
 	batch := o.next()
@@ -34,10 +34,10 @@ func TestAFlushThatTooFewReplicasHaveIsUnknown(t *testing.T) {
 	// Refused, fenced and rolled back are certain, whatever the replica has.
 	require.ErrorIs(t, o.store.Flush(t.Context(), batch), store.ErrFenced)
 	replica.Wake()
-	require.Eventually(t, func() bool {
+	o.known(func() (err error) {
 		o.epoch, err = o.store.Claim(t.Context(), o.rangeID, opening)
-		return err == nil
-	}, patience, tick)
+		return err
+	})
 	skipped := o.next()
 	require.ErrorIs(t, o.store.Flush(t.Context(), skipped), store.ErrRolledBack)
 }
@@ -50,15 +50,14 @@ func TestARepeatThatIsAcknowledgedIsOnTheReplica(t *testing.T) {
 	inSync(t, master, replica)
 	admin := client(t, master.URL())
 	o := own(t, open(t, master.URL()+"?wait_replicas=1&read_timeout=2s"))
-	require.NoError(t, o.flush(t.Context()))
+	o.save(o.next())
 	for range 2 {
 		replica.Hang()
 		batch := o.next()
 		unknown(t, o.store.Flush(t.Context(), batch))
 		require.NoError(t, admin.Do(t.Context(), "CLIENT", "KILL", "TYPE", "normal").Err())
 		replica.Wake()
-		require.Eventually(t, func() bool { return o.store.Flush(t.Context(), batch) == nil }, patience, tick)
-		o.n++
+		o.save(batch)
 	}
 	acknowledged := dump(t, admin, o.keys("*"))
 	master.Kill()
@@ -76,9 +75,9 @@ func TestARepeatThatWaitsForReplicasWrites(t *testing.T) {
 	for options, writes := range map[string]bool{"": false, "?wait_replicas=1": true} {
 		o := own(t, open(t, master.URL()+options))
 		batch := o.next()
-		require.NoError(t, o.store.Flush(t.Context(), batch))
+		o.save(batch)
 		before, keys := changes(), dump(t, admin, o.keys("*"))
-		require.NoError(t, o.store.Flush(t.Context(), batch))
+		o.save(batch)
 		require.Equal(t, keys, dump(t, admin, o.keys("*")), "it changes nothing")
 		require.Equal(t, writes, changes() != before, options)
 	}
@@ -102,10 +101,9 @@ func TestReplicasInACluster(t *testing.T) {
 	hanging.Hang()
 	batch := byNode[true].next()
 	unknown(t, s.Flush(t.Context(), batch))
-	require.NoError(t, byNode[false].flush(t.Context()))
+	byNode[false].save(byNode[false].next())
 	hanging.Wake()
-	require.Eventually(t, func() bool { return s.Flush(t.Context(), batch) == nil }, patience, tick)
-	byNode[true].n++
+	byNode[true].save(batch)
 	byNode[true].saved()
 	byNode[false].saved()
 }

@@ -83,7 +83,7 @@ func TestAfterAFailoverTheStoreIsWithTheNewMaster(t *testing.T) {
 	w := watch(t)
 	o := own(t, open(t, w.url("&wait_replicas=1&read_timeout=2s")))
 	for range 20 {
-		require.NoError(t, o.flush(t.Context()))
+		o.save(o.next())
 	}
 	w.master.Kill()
 	// No replica is left to wait for.
@@ -96,7 +96,7 @@ func TestAfterAFailoverTheStoreIsWithTheNewMaster(t *testing.T) {
 
 	require.Eventually(t, func() bool { return unsettled() == nil }, patience, tick)
 	o.n++
-	require.NoError(t, o.flush(t.Context()))
+	o.save(o.next())
 	o.saved()
 	require.Equal(t, dump(t, client(t, w.replica.URL()), o.keys("*")), dump(t, client(t, third.URL()), o.keys("*")))
 }
@@ -106,14 +106,14 @@ func TestAReplicaPromotedWithOlderDataIsARollback(t *testing.T) {
 	t.Parallel()
 	w := watch(t)
 	o := own(t, open(t, w.url("&read_timeout=2s")))
-	require.NoError(t, o.flush(t.Context()))
+	o.save(o.next())
 	old := client(t, w.master.URL())
 	require.Eventually(t, func() bool { return old.Do(t.Context(), "WAIT", 1, 100).Val() == int64(1) }, patience, tick)
 
 	// The replica loses the master, which has no password for it.
 	require.NoError(t, client(t, w.replica.URL()).ConfigSet(t.Context(), "masterauth", "unknown").Err())
 	require.NoError(t, old.Do(t.Context(), "CLIENT", "KILL", "TYPE", "replica").Err())
-	require.NoError(t, o.flush(t.Context()))
+	o.save(o.next())
 	w.master.Kill()
 	w.promoted(t)
 	batch := o.next()
@@ -125,9 +125,8 @@ func TestAReplicaPromotedWithOlderDataIsARollback(t *testing.T) {
 	require.ErrorIs(t, err, store.ErrRolledBack)
 
 	batch.Refill = true
-	require.NoError(t, o.store.Flush(t.Context(), batch))
-	o.n++
-	require.NoError(t, o.flush(t.Context()))
+	o.save(batch)
+	o.save(o.next())
 	r, err := o.store.Load(t.Context(), o.rangeID)
 	require.NoError(t, err)
 	require.Equal(t, o.n, r.Lanes[0].Log.Seq)
