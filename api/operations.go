@@ -18,7 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/rs/zerolog"
 
-	"rangegate/api/actorstatus"
+	"rangegate/api/observer"
 	"rangegate/api/endpoint"
 	"rangegate/api/request"
 	"rangegate/api/routing"
@@ -66,7 +66,7 @@ func (t OperationsTokens) check(token string) (name string, ok bool) {
 // OperatedRange is the part of a running range that the operations address uses.
 type OperatedRange interface {
 	staffops.Range
-	actorstatus.Range
+	observer.Range
 	Epoch() uint64
 }
 
@@ -100,9 +100,9 @@ func NewOperations(s Operations) http.Handler {
 	if s.Nodes != nil {
 		a.Mount(r, "/nodes", s.nodeEndpoints(), guard, s.routeNodes(a.Fail))
 	}
-	actorstatus.Mount(r, a, actorstatus.Settings{
+	observer.Mount(r, a, observer.Settings{
 		Ranges: s.Ranges, Waiting: s.Waiting, Router: s.Router,
-		Range: func(id uuid.UUID) (actorstatus.Range, error) { return s.Range(id) },
+		Range: func(id uuid.UUID) (observer.Range, error) { return s.Range(id) },
 	}, guard)
 	return r
 }

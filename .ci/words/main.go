@@ -44,7 +44,7 @@ var unwanted = map[string]string{
 	"landed":      "saveResult",
 	"learned":     "recordChangedAt",
 	"letter":      "requestBody",
-	"machinery":   "actorstatus",
+	"machinery":   "observer",
 	"max":         "a built-in",
 	"min":         "a built-in",
 	"mishaps":     "panicLog",

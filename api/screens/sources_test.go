@@ -18,7 +18,7 @@ var (
 )
 
 // folderOf maps the paths of the pages to the folders of their files.
-var folderOf = map[string]string{"/screens": sharedFolder, "/control/assets": "../control/web", "/lane/assets": "../lanescreen/web", "/board/assets": "../wallboard/web", "/start/assets": "../startpage/web", "/my/assets": "../shooterpage/web", "/assets": "../actorstatus/web"}
+var folderOf = map[string]string{"/screens": sharedFolder, "/control/assets": "../control/web", "/lane/assets": "../lanescreen/web", "/board/assets": "../wallboard/web", "/start/assets": "../startpage/web", "/my/assets": "../shooterpage/web", "/assets": "../observer/web"}
 
 func requireServed(t *testing.T, path, by string) {
 	folder, ok := folderOf[filepath.Dir(path)]

@@ -34,7 +34,7 @@ func pageFolders(t *testing.T) []string {
 // translatedFolders returns the folders of the pages for staff and shooters, which are translated. The page
 // for operators is in English only, like their documentation.
 func translatedFolders(t *testing.T) []string {
-	return slices.DeleteFunc(pageFolders(t), func(folder string) bool { return folder == "../actorstatus/web" })
+	return slices.DeleteFunc(pageFolders(t), func(folder string) bool { return folder == "../observer/web" })
 }
 
 // source returns the concatenated files of a folder with one of the endings.

@@ -126,7 +126,7 @@ func TestTheActorsOfALane(t *testing.T) {
 // Without the token a browser gets a page that contains no data.
 func TestThePageOfTheActorsContainsNoData(t *testing.T) {
 	h := newOperations(prometheus.NewRegistry())
-	written, err := os.ReadFile("actorstatus/web/page.html")
+	written, err := os.ReadFile("observer/web/page.html")
 	require.NoError(t, err)
 	for _, path := range []string{"/actors", "/actors/" + theLane, "/actors?range=" + someRange} {
 		page := send(h, "GET", path, "Accept", "text/html,application/xhtml+xml,*/*;q=0.8")

@@ -1,4 +1,4 @@
-package actorstatus
+package observer
 
 import (
 	"errors"

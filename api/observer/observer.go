@@ -1,6 +1,6 @@
-// Package actorstatus shows the gateway's actors to its operator: all ranges, one range, or one lane with its latest
+// Package observer shows the gateway's actors to its operator: all ranges, one range, or one lane with its latest
 // commands, as JSON and as a page. It names no customer and sends no actor a message.
-package actorstatus
+package observer
 
 import (
 	"context"
