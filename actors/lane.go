@@ -9,6 +9,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/google/uuid"
 
+	"rangegate/actors/board"
 	"rangegate/actors/commit"
 	"rangegate/actors/supervised"
 	"rangegate/lanes"
@@ -41,6 +42,7 @@ type laneActor struct {
 	ready   bool         // the range counts it as ready
 	ended   bool         // this life has: see leave
 	parked  bool         // it panicked too often: its hardware is held and it takes nothing
+	unparks time.Time    // when it is tried again
 	pending *pendingSave // the change being saved
 	current *request     // the request being decided
 	settled *saveResult  // whose request is being answered
@@ -52,6 +54,11 @@ type laneActor struct {
 
 	timer      *time.Timer
 	timerArmed uint64 // counts the timers; an older one is stale
+
+	work  *board.Work    // for operators: see noteWork
+	noted lanes.LaneWork // there
+	about any            // what that state is about: the change, or the ticket
+	late  *time.Duration // of the newest timer that ended a session in this life
 
 	link laneLink // to its hardware
 	// unproven is since when that is not reached, or cannot keep a line open beyond what was sold; nil: it can.
@@ -189,6 +196,33 @@ func (l *laneActor) Receive(ctx actor.Context, message any) {
 		return
 	}
 	l.processAll()
+	l.noteWork()
+}
+
+// noteWork shows operators what the lane does now, and what waits for it.
+func (l *laneActor) noteWork() {
+	work := lanes.LaneWork{State: lanes.StateReady, Late: l.late}
+	var about any
+	switch {
+	case l.parked:
+		work.State, work.Until = lanes.StateParked, l.unparks
+	case !l.loaded:
+		work.State = lanes.StateStarting
+	case l.ticket != nil && l.ticket.lent:
+		work.State, about = lanes.StateTogether, l.ticket
+	case l.ticket != nil:
+		work.State, about = lanes.StateMoving, l.ticket
+	case l.pending != nil:
+		work.State, work.Saving, about = lanes.StateSaving, l.pending.request.name(), l.pending
+	}
+	work.Waiting, work.Oldest = l.queue.backlog()
+	if work.Since = l.now.Wall; work.State == l.noted.State && about == l.about {
+		work.Since = l.noted.Since
+	}
+	if work != l.noted {
+		l.noted, l.about = work, about
+		l.work.Set(work)
+	}
 }
 
 // IsEnding implements supervised.Ending.
@@ -197,7 +231,7 @@ func (l *laneActor) IsEnding() bool { return l.ended || l.r.life.Err() != nil }
 // start begins a life of the lane: the first one, or the one after a panic.
 func (l *laneActor) start(ctx actor.Context) {
 	l.self, l.id = ctx.Self(), supervised.LaneOf(ctx.Self())
-	l.lane = lanes.Lane{ID: l.id}
+	l.lane, l.work = lanes.Lane{ID: l.id}, l.r.works.Of(l.id)
 	started := l.now
 	l.unproven = &started
 	l.r.board.PublishLocked(l.id, false) // an earlier life may have shown it as locked
@@ -230,7 +264,7 @@ func (l *laneActor) resume(lane lanes.Lane) {
 
 // park holds the hardware of a lane that panics again and again, and tries it once more after parkedFor.
 func (l *laneActor) park() {
-	l.parked = true
+	l.parked, l.unparks = true, l.now.Wall.Add(parkedFor)
 	l.countReady()
 	l.want(lanes.Lane{ID: l.id, Held: true})
 	l.publishLink()
@@ -363,8 +397,10 @@ func (l *laneActor) close(q *request, change lanes.Change) {
 	l.want(closed)
 	if deadline, running := l.lane.Deadline(); running && q.by == lanes.ByTimer {
 		now := l.r.clock.Now()
-		l.r.metrics.TimerLateness.Observe(now.Since(deadline).Seconds())
-		l.r.lateness.Add(now, now.Since(deadline))
+		late := now.Since(deadline)
+		l.r.metrics.TimerLateness.Observe(late.Seconds())
+		l.r.lateness.Add(now, late)
+		l.late = &late
 	}
 }
 

@@ -155,7 +155,7 @@ func (k *laneLink) redialLater(down *hardware.Down, now lanes.Instant) {
 	}
 	k.r.log.WithLevel(level).Stringer("lane_id", k.lane).Err(down.Err).Int32("failures", down.Failures).
 		Dur("retry_in", backoff).Msg("link down")
-	k.r.board.LinkFailed(k.lane, down.Err, now)
+	k.r.board.LinkFailed(k.lane, board.LinkFailure{Err: down.Err, InRow: int(down.Failures), RetryAt: now.Wall.Add(backoff)}, now)
 }
 
 // redial is the end of a back-off that was not cut short.

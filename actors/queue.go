@@ -150,6 +150,17 @@ func (w *queue) takeUnheard() bool {
 	return unheard
 }
 
+// backlog returns how many requests wait, and the oldest of them.
+func (w *queue) backlog() (waiting int, oldest lanes.Awaited) {
+	for _, requests := range [][]*request{w.closing, w.reports, w.waiting} {
+		waiting += len(requests)
+		if len(requests) > 0 && (oldest.What == "" || requests[0].arrived.Wall.Before(oldest.Since)) {
+			oldest = lanes.Awaited{What: requests[0].name(), Since: requests[0].arrived.Wall}
+		}
+	}
+	return waiting, oldest
+}
+
 // all returns everything that waits.
 func (w *queue) all() iter.Seq[*request] {
 	return slices.Values(slices.Concat(w.closing, w.reports, w.waiting))

@@ -77,6 +77,7 @@ type Range struct {
 	// For its health.
 	lateness board.Lateness
 	commands board.CommandLog
+	works    board.WorkLog
 }
 
 // Layout is what the range is made of, until it is reloaded.

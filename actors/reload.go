@@ -458,6 +458,7 @@ func (a *rangeActor) exchange(ctx actor.Context, m *exchange) (gone []*actor.PID
 			r.addresses.drop(id)
 			r.tree.Forget(id)
 			r.commands.Forget(id)
+			r.works.Forget(id)
 			gone = append(gone, lane)
 		}
 	}

@@ -1,7 +1,12 @@
 package api
 
 import (
+	"bufio"
 	"encoding/json"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
@@ -37,6 +42,25 @@ var actorHealth = func() lanes.ActorHealth {
 }()
 
 func (s *fakeOperatedRange) Actors() lanes.ActorHealth { return actorHealth }
+
+// Observed is a range with one lane, which is saving; its link is down.
+func (s *fakeOperatedRange) Observed() []lanes.Observed {
+	lane, now := uuid.MustParse(theLane), time.Now()
+	return []lanes.Observed{
+		{Kind: "range", State: lanes.StateRunning, Taken: 3},
+		{Kind: "events", Webhook: "pos", State: lanes.StateReady, Taken: 4},
+		{
+			Kind: "lane", Lane: lane, Name: "Lane 1", State: lanes.StateSaving, Since: noon, Mailbox: 1, Waiting: 2, Taken: 5,
+			Oldest: lanes.Awaited{What: "stop", Since: noon}, AtHand: lanes.Awaited{What: "modify", Since: noon},
+			Panics: lanes.Panics{Count: 1, Last: noon, Message: "create", Said: "nil pointer"}, Late: new(310 * time.Microsecond),
+			Why: &lanes.Why{Code: lanes.WhySaving, What: "modify", Since: now.Add(-14 * time.Second), Attempts: 6, Error: "i/o timeout"},
+		},
+		{
+			Kind: "connection", Lane: lane, Name: "Lane 1", State: "down", Since: noon, Taken: 6,
+			Why: &lanes.Why{Code: lanes.WhyDials, Since: noon, Next: noon, Attempts: 31, Error: "refused", Address: "10.0.0.12:8443"},
+		},
+	}
+}
 
 func (s *fakeOperatedRange) LaneActor(lane uuid.UUID) (lanes.LaneHealth, bool) {
 	return lanes.LaneHealth{
@@ -128,7 +152,7 @@ func TestThePageOfTheActorsContainsNoData(t *testing.T) {
 	h := newOperations(prometheus.NewRegistry())
 	written, err := os.ReadFile("observer/web/page.html")
 	require.NoError(t, err)
-	for _, path := range []string{"/actors", "/actors/" + theLane, "/actors?range=" + someRange} {
+	for _, path := range []string{"/observer", "/observer/lanes/" + theLane, "/observer?range=" + someRange} {
 		page := send(h, "GET", path, "Accept", "text/html,application/xhtml+xml,*/*;q=0.8")
 		require.Equal(t, 200, page.Code, path)
 		require.Equal(t, string(written), page.Body.String())
@@ -140,4 +164,121 @@ func TestThePageOfTheActorsContainsNoData(t *testing.T) {
 			require.NotContains(t, refused.Body.String(), "Lane 1")
 		}
 	}
+}
+
+// The address that the page had sends browsers on.
+func TestBrowsersAreSentToTheObserver(t *testing.T) {
+	h := newOperations(prometheus.NewRegistry())
+	for from, to := range map[string]string{
+		"/actors": "/observer", "/actors/" + theLane: "/observer/lanes/" + theLane, "/actors?range=" + someRange: "/observer?range=" + someRange,
+		"/actors/..%2Fhealth": "/observer",
+	} {
+		response := send(h, "GET", from, "Accept", "text/html")
+		require.Equal(t, []any{302, to}, []any{response.Code, response.Header().Get("Location")})
+	}
+}
+
+// The urgent come first: a range that does not run here, then what is being saved, then a link.
+func TestEveryActorIsObserved(t *testing.T) {
+	body := getJSON(t, "/observer/actors")
+	require.Equal(t, []any{5.0, 3.0}, []any{body["total"], body["troubled"]})
+	require.Equal(t, map[string]any{"running": 1.0, "ready": 1.0, "saving": 1.0, "down": 1.0, "not_owner": 1.0}, body["states"])
+	var order []any
+	for _, actor := range body["actors"].([]any) {
+		order = append(order, actor.(map[string]any)["state"])
+	}
+	require.Equal(t, []any{"not_owner", "saving", "down", "running", "ready"}, order)
+	require.Equal(t, map[string]any{
+		"range_id": someRange, "range": "", "lane_id": theLane, "lane": "Lane 1", "webhook": "", "kind": "lane", "state": "saving",
+		"since": "2026-05-01T12:00:00.250Z", "messages_waiting": 1.0, "requests_waiting": 2.0,
+		"oldest": map[string]any{"what": "stop", "since": "2026-05-01T12:00:00.250Z"}, "at_hand": map[string]any{"what": "modify", "since": "2026-05-01T12:00:00.250Z"},
+		"messages": 5.0, "restarts": 1.0, "last_restart": map[string]any{"at": "2026-05-01T12:00:00.250Z", "on": "create", "panic": "nil pointer"},
+		"late_ms": 0.31,
+	}, without(body["actors"].([]any)[1].(map[string]any), "why"))
+	why := body["actors"].([]any)[1].(map[string]any)["why"].(map[string]any)
+	require.Regexp(t, `^It has been saving modify for 1\d s: 6 attempts failed, the last: i/o timeout\.$`, why["sentence"])
+	require.Equal(t, map[string]any{"what": "modify", "attempts": 6.0, "error": "i/o timeout"}, without(why["values"].(map[string]any), "since"))
+	link := body["actors"].([]any)[2].(map[string]any)["why"].(map[string]any)
+	require.Equal(t, map[string]any{
+		"address": "10.0.0.12:8443", "failures": 31.0, "error": "refused", "since": "2026-05-01T12:00:00.250Z", "retry_at": "2026-05-01T12:00:00.250Z",
+	}, link["values"])
+}
+
+// without is the object without one of its members.
+func without(object map[string]any, member string) map[string]any {
+	object = maps.Clone(object)
+	delete(object, member)
+	return object
+}
+
+func TestTheObserversTableIsFilteredAndSorted(t *testing.T) {
+	for query, states := range map[string][]any{
+		"kind=lane":                   {"saving"},
+		"trouble=true&limit=1":        {"not_owner"},
+		"trouble=true&state=down":     {"down"},
+		"search=LANE%201&sort=age":    {"saving", "down"},
+		"range=" + someRange:          {"saving", "down", "running", "ready"},
+		"sort=backlog&limit=1":        {"saving"},
+		"sort=restarts&limit=1":       {"saving"},
+		"sort=lateness&limit=1":       {"saving"},
+		"search=pos":                  {"ready"},
+		"search=nobody":               {},
+		"kind=connection&state=ready": {},
+	} {
+		shown := []any{}
+		for _, actor := range getJSON(t, "/observer/actors?"+query)["actors"].([]any) {
+			shown = append(shown, actor.(map[string]any)["state"])
+		}
+		require.Equal(t, states, shown, query)
+	}
+	h := newOperations(prometheus.NewRegistry())
+	for query, field := range map[string]string{
+		"kind=person": "kind", "sort=name": "sort", "limit=501": "limit", "limit=0": "limit", "trouble=yes": "trouble", "range=north": "range",
+		"state=": "state",
+	} {
+		refused := sendAuthorized(h, "GET", "/observer/actors?"+query, "")
+		require.Equal(t, 400, refused.Code, query)
+		require.Contains(t, refused.Body.String(), `"`+field+`"`)
+	}
+	require.Equal(t, 404, sendAuthorized(h, "GET", "/observer/actors?range="+theLane, "").Code)
+}
+
+// A lane's own address has its actors beside what it was asked.
+func TestTheObserverOfALane(t *testing.T) {
+	lane := getJSON(t, "/observer/lanes/"+theLane)
+	require.Equal(t, "Lane 1", lane["name"])
+	require.Len(t, lane["commands"], 2)
+	require.Len(t, lane["actors"], 2)
+	require.Equal(t, "connection", lane["actors"].([]any)[1].(map[string]any)["kind"])
+}
+
+// A client that accepts server-sent events gets the same as a stream, until another configuration is in force.
+func TestTheObserverIsFollowed(t *testing.T) {
+	closing := make(chan struct{})
+	settings := operationsSettings(prometheus.NewRegistry(), &fakeOperatedRange{}, "operator")
+	settings.Closing = closing
+	server := httptest.NewServer(NewOperations(settings))
+	defer server.Close()
+	request, err := http.NewRequestWithContext(t.Context(), "GET", server.URL+"/observer/actors?kind=events", http.NoBody)
+	require.NoError(t, err)
+	request.Header.Set("Accept", "text/event-stream")
+	refused, err := server.Client().Do(request)
+	require.NoError(t, err)
+	require.NoError(t, refused.Body.Close())
+	require.Equal(t, 401, refused.StatusCode)
+	request.Header.Set("Authorization", "Bearer operator")
+	response, err := server.Client().Do(request)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, response.Body.Close()) }()
+	require.Equal(t, "text/event-stream", response.Header.Get("Content-Type"))
+	lines := bufio.NewReader(response.Body)
+	first, err := lines.ReadString('\n')
+	require.NoError(t, err)
+	require.Equal(t, "event: actors\n", first)
+	data, err := lines.ReadString('\n')
+	require.NoError(t, err)
+	require.Contains(t, data, `"webhook":"pos"`)
+	close(closing)
+	_, err = io.ReadAll(lines)
+	require.NoError(t, err, "it ends")
 }

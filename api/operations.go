@@ -18,8 +18,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/rs/zerolog"
 
-	"rangegate/api/observer"
 	"rangegate/api/endpoint"
+	"rangegate/api/observer"
 	"rangegate/api/request"
 	"rangegate/api/routing"
 	"rangegate/api/staffops"
@@ -46,7 +46,9 @@ type Operations struct {
 	// Reload applies the configuration again for whoever that is, and blocks until that is done. Its error is made by
 	// RefuseReload.
 	Reload func(ctx context.Context, who string, force bool) (Reloaded, error)
-	Log    zerolog.Logger
+	// Closing is closed when another configuration is in force, and when the gateway stops.
+	Closing <-chan struct{}
+	Log     zerolog.Logger
 }
 
 // OperationsTokens are the SHA-256 digests of the operations tokens by name. Without any nobody has one.
@@ -102,7 +104,7 @@ func NewOperations(s Operations) http.Handler {
 	}
 	observer.Mount(r, a, observer.Settings{
 		Ranges: s.Ranges, Waiting: s.Waiting, Router: s.Router,
-		Range: func(id uuid.UUID) (observer.Range, error) { return s.Range(id) },
+		Range: func(id uuid.UUID) (observer.Range, error) { return s.Range(id) }, Closing: s.Closing,
 	}, guard)
 	return r
 }

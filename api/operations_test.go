@@ -81,8 +81,10 @@ func newOperationsWith(registry prometheus.Gatherer, s *fakeOperatedRange, token
 }
 
 func operationsSettings(registry prometheus.Gatherer, s *fakeOperatedRange, tokens ...string) Operations {
+	closing := make(chan struct{}) // streams end at once
+	close(closing)
 	return Operations{
-		Ready: func() error { return nil }, Metrics: registry, Tokens: operationsTokens(tokens...), Log: zerolog.Nop(),
+		Ready: func() error { return nil }, Metrics: registry, Tokens: operationsTokens(tokens...), Log: zerolog.Nop(), Closing: closing,
 		Traffic: NewTraffic(prometheus.NewRegistry()),
 		Range: func(id uuid.UUID) (OperatedRange, error) {
 			switch id {

@@ -57,6 +57,14 @@ type LaneRestarts struct {
 	Message  string // that it panicked on, as the log names it
 }
 
+// Panics are those of the actors of one kind, of a lane or of a range, since the range was started here.
+type Panics struct {
+	Count   int
+	Last    time.Time
+	Message string // that the last one was on, as the log names it
+	Said    string // the text of the last one
+}
+
 // LaneCommand is a command and the lane that it reached.
 type LaneCommand struct {
 	Lane uuid.UUID

@@ -22,11 +22,20 @@ type linkFailures struct {
 	count     int
 	lastError string
 	lastAt    time.Duration // monotonic
+	inRow     int
+	retryAt   time.Time
 }
 
-// LinkFailed notes that a connection to the lane's hardware failed, or could not be made.
-func (b *Board) LinkFailed(lane uuid.UUID, err error, now lanes.Instant) {
-	said := err.Error()
+// LinkFailure is a connection to a lane's hardware that failed, or could not be made.
+type LinkFailure struct {
+	Err     error
+	InRow   int       // failures without a link that stayed up, this one included
+	RetryAt time.Time // when the next dial follows
+}
+
+// LinkFailed notes a failure of the lane's link.
+func (b *Board) LinkFailed(lane uuid.UUID, failure LinkFailure, now lanes.Instant) {
+	said := failure.Err.Error()
 	if len(said) > maxLastError {
 		said = strings.ToValidUTF8(said[:maxLastError], "") + "…"
 	}
@@ -35,7 +44,7 @@ func (b *Board) LinkFailed(lane uuid.UUID, err error, now lanes.Instant) {
 	if _, found := b.places[lane]; !found {
 		return
 	}
-	b.failures[lane] = linkFailures{b.failures[lane].count + 1, strings.Clone(said), now.Mono}
+	b.failures[lane] = linkFailures{b.failures[lane].count + 1, strings.Clone(said), now.Mono, failure.InRow, failure.RetryAt}
 }
 
 // Links counts the lanes by the state of their links, and lists those that are not up or were made anew of
@@ -65,6 +74,20 @@ func (v *View) Lane(id uuid.UUID) (status lanes.LaneStatus, link lanes.LinkHealt
 		return lanes.LaneStatus{}, lanes.LinkHealth{}, false
 	}
 	return v.lanes[i], linkHealth(&v.lanes[i], v.failures[id]), true
+}
+
+// LinkProblems returns what is known of each lane's link, in display order. It says of none how it is reached.
+func (v *View) LinkProblems() []lanes.LinkProblem {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	all := make([]lanes.LinkProblem, len(v.lanes))
+	for i := range v.lanes {
+		failures := v.failures[v.lanes[i].ID]
+		all[i] = lanes.LinkProblem{
+			LinkHealth: linkHealth(&v.lanes[i], failures), InRow: failures.inRow, RetryAt: failures.retryAt,
+		}
+	}
+	return all
 }
 
 func linkHealth(lane *lanes.LaneStatus, failures linkFailures) lanes.LinkHealth {

@@ -97,6 +97,7 @@ type Committer struct {
 	gathers     bool // a write in saveQueue does
 	flushing    bool // the goroutine of flush.go runs
 	storeDown   bool // the store takes nothing: what is not MustSave is rejected at once
+	outage      lanes.StoreOutage
 	closed      bool // another process owns the range, or the gateway stopped with writes that are not known to be saved
 	checkpoint  bool // one is due, as in the first flush: a lane's readings and the last checkpoint are of one boot
 	retention   clock.Retention
@@ -345,7 +346,7 @@ func (c *Committer) settleSaved(batch []*Write) {
 	now := c.Clock.Now()
 	c.lastFlush = now.Wall
 	if c.storeDown {
-		c.storeDown = false
+		c.storeDown, c.outage = false, lanes.StoreOutage{}
 		c.Log.Info().Int("writes", len(batch)).
 			Msg("the store is back, and everything that was not saved is being saved")
 	}
@@ -488,6 +489,7 @@ func (c *Committer) LastCursors() (event, ended, act uint64) {
 // Backlog is what is not durable yet.
 type Backlog struct {
 	StoreDown bool
+	Outage    lanes.StoreOutage
 	LastFlush time.Time // when the last flush became durable, zero before the first
 	Writes    int
 	Lanes     map[uuid.UUID]lanes.LaneUnsaved
@@ -498,7 +500,9 @@ type Backlog struct {
 func (c *Committer) Backlog() Backlog {
 	writes := c.unsaved()
 	c.mu.Lock()
-	backlog := Backlog{StoreDown: c.storeDown, LastFlush: c.lastFlush, Writes: len(writes), Lanes: map[uuid.UUID]lanes.LaneUnsaved{}}
+	backlog := Backlog{
+		StoreDown: c.storeDown, Outage: c.outage, LastFlush: c.lastFlush, Writes: len(writes), Lanes: map[uuid.UUID]lanes.LaneUnsaved{},
+	}
 	c.mu.Unlock()
 	for _, w := range writes {
 		for _, lane := range w.Lanes {

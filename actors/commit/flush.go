@@ -113,6 +113,10 @@ func (c *Committer) markStoreDown(reason error) {
 	defer c.mu.Unlock()
 	if !c.storeDown {
 		c.Log.Error().Err(reason).Msg("the store is away: lanes keep their time and take closings only")
+		c.outage.Since = c.Clock.Now().Wall
+	}
+	if c.outage.Error = reason.Error(); !errors.Is(reason, errSlow) { // that attempt goes on
+		c.outage.Attempts++
 	}
 	c.storeDown = true
 	kept := c.saveQueue[:0]

@@ -174,14 +174,18 @@ type WebhookHealth struct {
 	Retrying int        // events that await their retry
 	Gone     bool       // it has answered 410
 	Oldest   *time.Time // when the oldest event happened that waits; nil when none does
+	LevelAt  time.Time  // when the last of those that await their retry can have been sent; zero: none does
+	Actor    string     // the id of its actor in the library, empty before it runs
 }
 
 // Health asks no actor.
 func (d *Delivery) Health() (all []WebhookHealth) {
+	now := d.Clock.Now().Wall
 	for _, to := range *d.outboxes.Load() {
 		all = append(all, WebhookHealth{
 			Webhook: to.receiver.Name, Waiting: int(to.box.waiting.Load()), Retrying: to.box.retries.count(),
 			Gone: to.box.whyNotSent() == lanes.WebhookGone, Oldest: to.box.oldest.Load(),
+			LevelAt: to.box.retries.levelAt(now), Actor: to.box.actor.Load().GetId(),
 		})
 	}
 	return all

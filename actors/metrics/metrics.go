@@ -172,9 +172,11 @@ func (m *eventMetrics) ShowWebhook(name string) {
 
 // actorMetrics is how the actors are doing.
 type actorMetrics struct {
-	Restarts     *prometheus.CounterVec
-	MailboxDepth *prometheus.GaugeVec
-	MailboxWait  *prometheus.HistogramVec
+	Restarts       *prometheus.CounterVec
+	Refused        *prometheus.CounterVec
+	MailboxDepth   *prometheus.GaugeVec
+	MailboxWait    *prometheus.HistogramVec
+	ReceiveSeconds *prometheus.HistogramVec
 }
 
 func (m maker) ofActors() actorMetrics {
@@ -188,6 +190,13 @@ func (m maker) ofActors() actorMetrics {
 			"How long messages waited until their actor took them, by kind; one message in 64 is timed. Normal is far less than a "+
 				"ms; more says that the machine has too few processors for what it does.",
 			[]string{"kind"}, .00001, .0001, .0005, .001, .005, .01, .05, .1, .5, 1, 5),
+		ReceiveSeconds: m.histograms("actor_receive_seconds",
+			"How long an actor took for a message, by its kind and by the message; one message in 64 is timed. Normal is far less than a "+
+				"ms: no actor waits for anything in its turn.",
+			[]string{"kind", "message"}, .0001, .001, .01, .1, 1),
+		Refused: m.counters("actor_messages_refused_total",
+			"Messages that an actor had not taken when it stopped, and that somebody waited for, by message: they were refused. Some are "+
+				"normal when a range stops, moves to another node or is reloaded.", "message"),
 	}
 }
 

@@ -34,21 +34,30 @@ type guarded struct {
 	kind    *kind
 	actor   Actor
 	self    *actor.PID
+	mailbox *mailbox
 	counted bool // as live
 }
 
 // Receive implements actor.Actor.
 func (g *guarded) Receive(ctx actor.Context) {
 	message := ctx.Message()
-	if timed, ok := message.(*timedMessage); ok {
+	timed, ok := message.(*timedMessage)
+	if ok {
 		message = timed.taken(g.kind)
 	}
+	if g.mailbox == nil {
+		g.mailbox = g.kind.tree.mailboxes.get(ctx.Self())
+	}
+	g.mailbox.begin(message)
 	defer g.guard(message)
 	g.count(ctx, message)
 	if m, ok := message.(Awaited); ok {
 		m.MarkTaken()
 	}
 	g.actor.Receive(ctx, message)
+	if ok {
+		timed.done(g.kind, message)
+	}
 }
 
 // HandleFailure implements actor.SupervisorStrategy. The library calls it outside of Receive.
@@ -76,11 +85,15 @@ func (g *guarded) count(ctx actor.Context, message any) {
 			g.kind.tree.live.add(g.kind.name, -1)
 		}
 	}
+	if _, stopped := message.(*actor.Stopped); stopped {
+		g.kind.tree.mailboxes.drop(ctx.Self())
+	}
 }
 
 // guard is deferred by Receive: it logs and counts a panic, and panics again unless the actor ends.
 func (g *guarded) guard(message any) {
 	defect := recover()
+	g.mailbox.end()
 	switch {
 	case defect == nil:
 	case g.ends(message):

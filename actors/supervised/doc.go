@@ -9,13 +9,15 @@
 //	Send, Stop        a message for an actor; the end of one
 //	Awaited, Refuse   a message that somebody waits for, and its refusal
 //	Panicked          a panic outside of an actor's turn that is to be counted as one of it
-//	Live, Restarts, Recent, LaneRestarts   what is known of the actors without asking one
+//	Live, Restarts, Recent, PanicsOf       how many there are, and what became of them
+//	Activities                             what each does now
 //
 // # Order of a message
 //
 //	sent        one in 64 is timed
 //	waits       in the actor's mailbox, and is counted as waiting for actors of that kind
-//	taken       one at a time; an Awaited one is marked: the actor answers it from now on
+//	taken       one at a time, and noted as what the actor has at hand; an Awaited one is marked: the actor answers it
+//	            from now on
 //	received    by Actor.Receive, which never blocks
 //	left        where an actor stopped before it took the message: an Awaited one is refused
 //

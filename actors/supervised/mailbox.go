@@ -83,29 +83,37 @@ func (t *Tree) refuseDropped(message Awaited) {
 		}
 	}()
 	message.Refuse(cmp.Or(context.Cause(t.Life), error(lanes.ErrStarting)))
+	t.Metrics.Refused.WithLabelValues(messageName(message)).Inc()
 	t.Log.Warn().Str("message_type", messageName(message)).
 		Msg("an actor stopped before it took this message; it was refused")
 }
 
-// timedMessage is one message in timedShare, chosen at random, whose time in the mailbox is measured.
+// timedMessage is one message in timedShare, chosen at random, whose time in the mailbox and in Receive is measured.
 type timedMessage struct {
 	message any
 	sent    time.Time
+	begun   time.Time // when it was taken
 }
 
 const timedShare = 64
 
 func sometimesTimed(message any) any {
 	if rand.Uint32()%timedShare == 0 {
-		return &timedMessage{message, time.Now()}
+		return &timedMessage{message: message, sent: time.Now()}
 	}
 	return message
 }
 
 // taken measures the time in the mailbox, and returns what was sent.
 func (m *timedMessage) taken(by *kind) any {
-	by.wait.Observe(time.Since(m.sent).Seconds())
+	m.begun = time.Now()
+	by.wait.Observe(m.begun.Sub(m.sent).Seconds())
 	return m.message
+}
+
+// done measures the time in Receive.
+func (m *timedMessage) done(by *kind, message any) {
+	by.work.WithLabelValues(messageName(message)).Observe(time.Since(m.begun).Seconds())
 }
 
 // dispatcher runs mailboxes in goroutines, as the library does, on a stack that is large enough for most

@@ -35,12 +35,13 @@ func (t *Tree) Panicked(self *actor.PID, kind, on string, defect any) {
 	lane := LaneOf(self)
 	t.Metrics.Restarts.WithLabelValues(kind).Inc()
 	t.restarts.add(kind, 1)
-	t.panics.add(lane, kind, on, t.Clock.Now())
+	said := fmt.Sprint(defect)
+	t.panics.add(lane, kind, on, said, t.Clock.Now())
 	line := t.Log.Error()
 	if lane != uuid.Nil {
 		line = line.Stringer("lane_id", lane)
 	}
-	line.Str("actor", self.GetId()).Str("kind", kind).Str("panic", fmt.Sprint(defect)).
+	line.Str("actor", self.GetId()).Str("kind", kind).Str("panic", said).
 		Str("on", on).Bytes("stack", debug.Stack()).Msg("an actor panicked")
 }
 
@@ -49,6 +50,10 @@ func (t *Tree) Live() map[string]int { return t.live.all() }
 
 // Restarts returns how often actors have panicked, by kind.
 func (t *Tree) Restarts() map[string]int { return t.restarts.all() }
+
+// PanicsOf returns the panics of the actors of the kind since the range started: that of a lane, or those of no lane
+// for uuid.Nil.
+func (t *Tree) PanicsOf(lane uuid.UUID, kind string) lanes.Panics { return t.panics.of(lane, kind) }
 
 // LaneRestarts returns the panics of each lane since the range started, of its own actor and of its connection.
 func (t *Tree) LaneRestarts() map[uuid.UUID]lanes.LaneRestarts { return t.panics.all() }
@@ -70,10 +75,13 @@ type panicLog struct {
 
 type panicHistory struct {
 	lanes.LaneRestarts
+	kinds  map[string]lanes.Panics    // by kind
 	recent map[string][]lanes.Instant // kind → panics within PanicTerm
 }
 
-func (p *panicLog) add(lane uuid.UUID, kind, message string, now lanes.Instant) {
+const maxPanicText = 200 // bytes of what a panic said that are kept
+
+func (p *panicLog) add(lane uuid.UUID, kind, message, said string, now lanes.Instant) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.lanes == nil {
@@ -81,12 +89,25 @@ func (p *panicLog) add(lane uuid.UUID, kind, message string, now lanes.Instant) 
 	}
 	h := p.lanes[lane]
 	if h == nil {
-		h = &panicHistory{recent: map[string][]lanes.Instant{}}
+		h = &panicHistory{kinds: map[string]lanes.Panics{}, recent: map[string][]lanes.Instant{}}
 		p.lanes[lane] = h
 	}
 	h.LaneRestarts = lanes.LaneRestarts{Restarts: h.Restarts + 1, Last: now.Wall, Kind: kind, Message: message}
+	if len(said) > maxPanicText {
+		said = strings.ToValidUTF8(said[:maxPanicText], "") + "…"
+	}
+	h.kinds[kind] = lanes.Panics{Count: h.kinds[kind].Count + 1, Last: now.Wall, Message: message, Said: said}
 	h.forgetOld(kind, now)
 	h.recent[kind] = append(h.recent[kind], now)
+}
+
+func (p *panicLog) of(lane uuid.UUID, kind string) lanes.Panics {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if h := p.lanes[lane]; h != nil {
+		return h.kinds[kind]
+	}
+	return lanes.Panics{}
 }
 
 func (p *panicLog) recent(lane uuid.UUID, kind string, now lanes.Instant) int {

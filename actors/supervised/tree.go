@@ -37,9 +37,10 @@ type Deps struct {
 type Tree struct {
 	Deps
 
-	restarts counters // panics of actors, by kind
-	live     counters // actors, by kind
-	panics   panicLog
+	restarts  counters // panics of actors, by kind
+	live      counters // actors, by kind
+	panics    panicLog
+	mailboxes mailboxes
 }
 
 // New returns a tree without actors.
@@ -49,17 +50,23 @@ func New(deps Deps) *Tree { return &Tree{Deps: deps} }
 type kind struct {
 	tree    *Tree
 	name    string
-	waiting prometheus.Gauge    // messages in their mailboxes
-	wait    prometheus.Observer // seconds in a mailbox
+	waiting prometheus.Gauge       // messages in their mailboxes
+	wait    prometheus.Observer    // seconds in a mailbox
+	work    prometheus.ObserverVec // seconds of Receive, by message
 }
 
 // Props makes actors of a kind, on the library's lock-free mailbox. An actor is made anew after each panic.
 func (t *Tree) Props(name string, producer func() Actor) *actor.Props {
 	metrics.FromZero(t.Metrics.Restarts, name)
 	// The series of waiting times is there before the first message is timed.
-	k := &kind{t, name, t.Metrics.MailboxDepth.WithLabelValues(name), t.Metrics.MailboxWait.WithLabelValues(name)}
+	k := &kind{
+		t, name, t.Metrics.MailboxDepth.WithLabelValues(name), t.Metrics.MailboxWait.WithLabelValues(name),
+		t.Metrics.ReceiveSeconds.MustCurryWith(prometheus.Labels{"kind": name}),
+	}
 	produce := func() actor.Actor { return &guarded{kind: k, actor: producer()} }
-	return actor.PropsFromProducer(produce, actor.WithMailbox(actor.UnboundedLockfree(observer{k})), actor.WithDispatcher(dispatcher{}))
+	lockfree := actor.UnboundedLockfree(observer{k})
+	observed := func() actor.Mailbox { return &mailbox{Mailbox: lockfree(), kind: k} }
+	return actor.PropsFromProducer(produce, actor.WithMailbox(observed), actor.WithDispatcher(dispatcher{}))
 }
 
 // SpawnRoot starts the root of the tree. It is restarted however often it panics, until Life ends.

@@ -60,6 +60,7 @@ func runTree(t *testing.T, test func(t *testing.T, f *fixture)) {
 			require.NoError(t, f.Stop(context.Background(), f.parent))
 		}
 		require.Equal(t, map[string]int{parentKind: 0, childKind: 0}, f.Live(), "every actor has ended once")
+		require.Empty(t, f.Activities())
 		f.System.Shutdown()
 	})
 }

@@ -164,6 +164,15 @@ func (in *Input) QueryFilter(name string, longest int, description string) strin
 	return readField(in, field{place: inQuery, name: name, description: description}, text{1, longest}, "")
 }
 
+// QueryOneOf reads a word of the query; the fallback, which may be empty, if none is given.
+func (in *Input) QueryOneOf(name, fallback, description string, words ...string) string {
+	f := field{place: inQuery, name: name, description: description}
+	if fallback != "" {
+		f.fallback = fallback
+	}
+	return readField(in, f, oneOf(words), fallback)
+}
+
 // QueryID reads a required UUID of the query.
 func (in *Input) QueryID(name, description, example string) uuid.UUID {
 	return readField(in, field{place: inQuery, name: name, description: description, required: true, example: example}, id{}, uuid.Nil)

@@ -1,5 +1,11 @@
 // Package observer shows the gateway's actors to its operator: all ranges, one range, or one lane with its latest
-// commands, as JSON and as a page. It names no customer and sends no actor a message.
+// commands, and a table of every actor with what it does and what holds it up, as JSON and as a page. It names no
+// customer and sends no actor a message.
+//
+//	observer.go   what is mounted, and the lane
+//	table.go      the look at all actors that observers share; which of them one observer sees, in which order
+//	actors.go     the table as it is sent, once or as it changes
+//	views.go      the overview of the ranges, and one lane
 package observer
 
 import (
@@ -26,11 +32,13 @@ var web embed.FS
 type Range interface {
 	Layout() lanes.Layout
 	Actors() lanes.ActorHealth
+	// Observed returns every actor of the range: its own, those of its webhooks, and each lane with its connection.
+	Observed() []lanes.Observed
 	// LaneActor returns the health of one of the range's lanes.
 	LaneActor(lane uuid.UUID) (health lanes.LaneHealth, found bool)
 }
 
-// Settings is what the status is read from.
+// Settings is what is shown, and who may see it.
 type Settings struct {
 	Ranges func() []uuid.UUID // the configured ones
 	// Range returns the running range with that id, or the reason why there is none.
@@ -39,42 +47,101 @@ type Settings struct {
 	Router *routing.Router
 	// Waiting returns the number of messages in mailboxes, by kind of actor.
 	Waiting func() map[string]int
+	Closing <-chan struct{} // closed when another configuration is in force, and when the gateway stops: streams end
 }
 
-// Mount puts the status under /actors, behind the guard. The page is public: it gets its data with the
-// operator's token.
-func Mount(r chi.Router, a *endpoint.API, s Settings, guard func(http.Handler) http.Handler) {
+// observerOf is the handlers.
+type observerOf struct {
+	Settings
+	looks looks
+}
+
+// Mount puts the observer under /observer and the JSON of older scripts under /actors, behind the guard. The page is
+// public: it gets its data with the operator's token.
+func Mount(r chi.Router, a *endpoint.API, settings Settings, guard func(http.Handler) http.Handler) {
+	s := &observerOf{Settings: settings}
+	s.looks.take = s.look
 	files := screens.Load(web)
 	headers := screens.Guard(a.Fail)
 	r.With(headers).Get("/screens/*", screens.SharedFiles().Handler(a.Fail))
 	r.With(headers).Get("/assets/*", files.Handler(a.Fail))
+	lane := func(path string) endpoint.Endpoint {
+		return endpoint.Handle("GET", path, 200, "The actors of one lane, and its latest commands", readLane, s.lane)
+	}
 	a.Mount(r, "/actors", []endpoint.Endpoint{
 		endpoint.Handle("GET", "/", 200, "The actors of all ranges, or of one", readRange, s.overview),
-		endpoint.Handle("GET", "/{lane_id}", 200, "The actors of one lane, and its latest commands", readLane, s.lane),
-	}, headers, servePageToBrowsers(files.Page("page.html", a.Fail)), guard, s.Router.Route(a.Fail, s.ofQuery))
+		lane("/{lane_id}"),
+	}, headers, sendBrowsersToObserver, guard, s.Router.Route(a.Fail, s.ofQuery))
+	a.Mount(r, "/observer", []endpoint.Endpoint{
+		endpoint.Handle("GET", "/", 200, "The actors of all ranges, or of one", readRange, s.overview),
+		endpoint.Handle("GET", "/actors", 200, "Every actor, and what holds it up", readActors, s.actors),
+		endpoint.Stream("/actors/stream", "The same, again whenever it is another one", "", readActors, s.follow),
+		lane("/lanes/{lane_id}"),
+	}, headers, streamToFollowers, servePageToBrowsers(files.Page("page.html", a.Fail)), guard, s.Router.Route(a.Fail, s.ofQuery))
 }
 
 // ofQuery is the destination of a request that names its range. What names none is answered of the ranges of this node.
-func (s Settings) ofQuery(r *http.Request) (uuid.UUID, routing.Way) {
+func (s *observerOf) ofQuery(r *http.Request) (uuid.UUID, routing.Way) {
+	way := routing.Operation
+	if followsStream(r) {
+		way = routing.Observer
+	}
 	id, err := uuid.Parse(r.URL.Query().Get("range"))
 	if err != nil || !slices.Contains(s.Ranges(), id) {
-		return uuid.Nil, routing.Operation
+		return uuid.Nil, way
 	}
-	return id, routing.Operation
+	return id, way
+}
+
+func followsStream(r *http.Request) bool {
+	return strings.Contains(r.Header.Get("Accept"), endpoint.EventStream)
+}
+
+// streamToFollowers serves the stream to clients that accept server-sent events.
+func streamToFollowers(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if route := chi.RouteContext(r.Context()); followsStream(r) && route.RoutePath == "/actors" {
+			route.RoutePath = "/actors/stream"
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// isBrowser reports whether the client wants a page.
+func isBrowser(w http.ResponseWriter, r *http.Request) bool {
+	w.Header().Add("Vary", "Accept")
+	return r.Method == http.MethodGet && strings.Contains(r.Header.Get("Accept"), "text/html")
 }
 
 // servePageToBrowsers serves the page to clients that accept HTML.
 func servePageToBrowsers(page http.HandlerFunc) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Add("Vary", "Accept")
-			if r.Method == http.MethodGet && strings.Contains(r.Header.Get("Accept"), "text/html") {
+			if isBrowser(w, r) {
 				page(w, r)
 				return
 			}
 			next.ServeHTTP(w, r)
 		})
 	}
+}
+
+// sendBrowsersToObserver sends browsers from the address that the page had to the one that it has.
+func sendBrowsersToObserver(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !isBrowser(w, r) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		to := "/observer"
+		if lane, err := uuid.Parse(strings.TrimPrefix(r.URL.Path, "/actors/")); err == nil {
+			to += "/lanes/" + lane.String()
+		}
+		if r.URL.RawQuery != "" {
+			to += "?" + r.URL.RawQuery
+		}
+		http.Redirect(w, r, to, http.StatusFound)
+	})
 }
 
 func readRange(in *endpoint.Input) uuid.UUID {
@@ -84,12 +151,12 @@ func readRange(in *endpoint.Input) uuid.UUID {
 func readLane(in *endpoint.Input) uuid.UUID { return in.PathID("lane_id", "Lane") }
 
 // overview shows one range, or all of them for uuid.Nil.
-func (s Settings) overview(_ context.Context, rangeID uuid.UUID) (overview, error) {
+func (s *observerOf) overview(_ context.Context, rangeID uuid.UUID) (overview, error) {
+	if err := s.knows(rangeID); err != nil {
+		return overview{}, err
+	}
 	ids := s.Ranges()
 	if rangeID != uuid.Nil {
-		if !slices.Contains(ids, rangeID) {
-			return overview{}, endpoint.Refusal("not_found")
-		}
 		ids = []uuid.UUID{rangeID}
 	}
 	all := newOverview(time.Now(), s.Waiting())
@@ -108,16 +175,49 @@ func (s Settings) overview(_ context.Context, rangeID uuid.UUID) (overview, erro
 	return all.bounded(), nil
 }
 
-// lane shows a lane of any range.
-func (s Settings) lane(_ context.Context, id uuid.UUID) (laneView, error) {
+// look sees every actor of this node. A range that does not run here is one row.
+func (s *observerOf) look(time.Time) (all []observed) {
+	for _, id := range s.Ranges() {
+		r, err := s.Range(id)
+		if err == nil {
+			name := r.Layout().Name
+			for _, actor := range r.Observed() {
+				all = append(all, observed{actor, id, name})
+			}
+			continue
+		}
+		row := lanes.Observed{Kind: "range", State: elsewhere}
+		if _, owned := s.Router.Elsewhere(id); !owned {
+			var reason string
+			if row.State, reason = stateOf(err); reason == "" {
+				reason = err.Error()
+			}
+			row.Why = &lanes.Why{Code: lanes.WhyNotRunning, Error: reason}
+		}
+		all = append(all, observed{row, id, ""})
+	}
+	return all
+}
+
+// lane shows a lane of any range, with its actors.
+func (s *observerOf) lane(_ context.Context, id uuid.UUID) (laneView, error) {
 	for _, rangeID := range s.Ranges() {
 		r, err := s.Range(rangeID)
 		if err != nil {
 			continue
 		}
-		if health, found := r.LaneActor(id); found {
-			return viewOf(time.Now(), rangeID, r.Layout().Name, health), nil
+		health, found := r.LaneActor(id)
+		if !found {
+			continue
 		}
+		now, name := time.Now(), r.Layout().Name
+		view := viewOf(now, rangeID, name, health)
+		for _, actor := range r.Observed() {
+			if actor.Lane == id {
+				view.Actors = append(view.Actors, viewOfActor(now, observed{actor, rangeID, name}))
+			}
+		}
+		return view, nil
 	}
 	return laneView{}, lanes.ErrLaneNotFound
 }

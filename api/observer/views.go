@@ -116,9 +116,9 @@ func newOverview(now time.Time, waiting map[string]int) *overview {
 	return o
 }
 
-// addNotRunning adds a range that does not run here.
-func (o *overview) addNotRunning(id uuid.UUID, reason error) {
-	state, detail := "internal", reason.Error()
+// stateOf is the state of a range that does not run here, and what there is to say about it.
+func stateOf(reason error) (state, detail string) {
+	state, detail = "internal", reason.Error()
 	var coded interface {
 		error
 		Code() string
@@ -129,6 +129,12 @@ func (o *overview) addNotRunning(id uuid.UUID, reason error) {
 			detail = ""
 		}
 	}
+	return state, detail
+}
+
+// addNotRunning adds a range that does not run here.
+func (o *overview) addNotRunning(id uuid.UUID, reason error) {
+	state, detail := stateOf(reason)
 	o.All.Ranges++
 	o.Ranges = append(o.Ranges, rangeView{
 		ID: id, State: state, Reason: detail, Live: map[string]int{}, Restarts: map[string]int{},
@@ -257,6 +263,7 @@ type laneView struct {
 	Turn     *turnView       `json:"turn"`     // null: it does not wait for a session
 	LastTurn *lastTurnView   `json:"last_turn"`
 	Commands []commandView   `json:"commands"` // newest first
+	Actors   []actorView     `json:"actors"`   // its own and its connection's
 }
 
 // turnView is a lane that waits for its next session.

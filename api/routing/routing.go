@@ -85,6 +85,7 @@ var (
 	Waiting = Way{service: requests, limit: waitTimeout, openEnd: true}
 
 	Operation = Way{service: operations, limit: requestTimeout}
+	Observer  = Way{service: operations, limit: requestTimeout, openEnd: true, silence: streamSilence}
 	Link      = Way{service: links, limit: requestTimeout, openEnd: true} // a controller that has dialled
 )
 

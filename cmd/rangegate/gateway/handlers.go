@@ -49,7 +49,7 @@ func (g *Gateway) activate(next *gatewayRuntime) {
 			// A client that disconnects does not stop it half-way.
 			return g.Reload(context.WithoutCancel(ctx), who, force)
 		},
-		Log: g.log,
+		Closing: next.ctx.Done(), Log: g.log,
 	})
 	public := next.config.HTTP
 	if public.BehindProxy && len(public.TrustedProxies) == 0 {

@@ -258,6 +258,14 @@ func (d laneDrivers) Dial(
 	return driver.Dial(ctx, lane, receiver)
 }
 
+// Address returns where the lane's controller is dialled, empty for a simulated one, and for one that dials.
+func (d laneDrivers) Address(lane uuid.UUID) string {
+	if driver, ok := d[lane].(interface{ Address(lane uuid.UUID) string }); ok {
+		return driver.Address(lane)
+	}
+	return ""
+}
+
 // Awaits implements link.Awaiter.
 func (d laneDrivers) Awaits(lane uuid.UUID) bool {
 	driver, ok := d[lane].(link.Awaiter)

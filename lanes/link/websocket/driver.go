@@ -101,6 +101,15 @@ func (d *Driver) Dial(
 	return newConnection(&d.timeouts, s, hello.LogID, proof, receiver), hello, nil
 }
 
+// Address returns the host and port at which the lane's controller is dialled, empty for one that dials.
+func (d *Driver) Address(lane uuid.UUID) string {
+	address, err := parseAddress(d.settings.Lanes[lane].Address)
+	if err != nil {
+		return ""
+	}
+	return address.Host
+}
+
 // Awaits implements link.Awaiter.
 func (d *Driver) Awaits(lane uuid.UUID) bool { return d.settings.Lanes[lane].Incoming }
 

@@ -1,0 +1,142 @@
+package actors
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/google/uuid"
+
+	"rangegate/actors/delivery"
+	"rangegate/actors/supervised"
+	"rangegate/lanes"
+)
+
+// Observed returns every actor of the range as its operator sees it: the range's own, those of its webhooks, then each
+// lane in display order with its connection behind it. None of them is asked.
+func (r *Range) Observed() []lanes.Observed {
+	o := observation{r: r, now: r.clock.Now().Wall, settings: r.settings(), lanes: map[actorOf]supervised.Activity{}}
+	backlog := r.committer.Backlog()
+	o.outage, o.unsaved = backlog.Outage, backlog.Lanes
+	o.holds = r.Holds()
+	o.events = map[string]supervised.Activity{}
+	for _, activity := range r.tree.Activities() {
+		switch {
+		case activity.Lane != uuid.Nil:
+			o.lanes[actorOf{activity.Lane, activity.Kind}] = activity
+		case activity.Kind == rangeKind:
+			o.root = activity
+		default:
+			o.events[activity.Actor] = activity
+		}
+	}
+	statuses, links := r.board.Lanes(), r.board.LinkProblems()
+	all := make([]lanes.Observed, 0, 2*len(statuses)+1+len(o.events))
+	all = append(all, o.ofRange(backlog.Writes))
+	for _, webhook := range r.delivery.Health() {
+		all = append(all, o.ofEvents(webhook))
+	}
+	for i, status := range statuses {
+		all = append(all, o.ofLane(status))
+		if i < len(links) && links[i].Lane == status.ID { // else the layout has changed in between
+			all = append(all, o.ofConnection(status, links[i]))
+		}
+	}
+	return all
+}
+
+// observation is what one look at the actors of a range is made of.
+type observation struct {
+	r        *Range
+	now      time.Time
+	settings *settings
+	outage   lanes.StoreOutage
+	unsaved  map[uuid.UUID]lanes.LaneUnsaved
+	holds    lanes.Holds
+	root     supervised.Activity
+	events   map[string]supervised.Activity // by the actor's id
+	lanes    map[actorOf]supervised.Activity
+}
+
+// actorOf names an actor of a lane.
+type actorOf struct {
+	lane uuid.UUID
+	kind string
+}
+
+// actor begins the row of an actor of that kind.
+func (o *observation) actor(kind string, lane uuid.UUID, activity supervised.Activity) lanes.Observed {
+	row := lanes.Observed{
+		Kind: kind, Lane: lane, Name: o.settings.name(lane), Mailbox: activity.Waiting, Taken: activity.Taken,
+		Panics: o.r.tree.PanicsOf(lane, kind),
+	}
+	if activity.Message != "" {
+		row.AtHand = lanes.Awaited{What: activity.Message, Since: o.now.Add(-activity.For)}
+	}
+	return row
+}
+
+func (o *observation) ofRange(unsaved int) lanes.Observed {
+	row := o.actor(rangeKind, uuid.Nil, o.root)
+	notLoaded := o.r.unready.count()
+	row.State, row.Waiting = lanes.StateRunning, unsaved
+	switch {
+	case !o.outage.Since.IsZero():
+		row.State, row.Since = lanes.StateStoreDown, o.outage.Since
+	case notLoaded > 0:
+		row.State = lanes.StateStarting
+	}
+	for _, lane := range o.unsaved {
+		if row.Oldest.What == "" || lane.Since.Before(row.Oldest.Since) {
+			row.Oldest = lanes.Awaited{What: "save", Since: lane.Since}
+		}
+	}
+	row.Why = row.WhyRange(o.now, o.outage, notLoaded, unsaved)
+	return row
+}
+
+func (o *observation) ofEvents(webhook delivery.WebhookHealth) lanes.Observed {
+	row := o.actor(eventsKind, uuid.Nil, o.events[webhook.Actor])
+	row.Webhook, row.Waiting, row.State = webhook.Webhook, webhook.Waiting, lanes.StateReady
+	switch {
+	case webhook.Gone:
+		row.State = lanes.StateGone
+	case webhook.Waiting > 0:
+		row.State = lanes.StateSending
+	}
+	if webhook.Oldest != nil {
+		row.Oldest = lanes.Awaited{What: "event", Since: *webhook.Oldest}
+	}
+	row.Why = row.WhyEvents(o.now, webhook.Retrying, webhook.LevelAt)
+	return row
+}
+
+func (o *observation) ofLane(status lanes.LaneStatus) lanes.Observed {
+	row, work := o.actor(laneKind, status.ID, o.lanes[actorOf{status.ID, laneKind}]), o.r.works.Of(status.ID).Now()
+	row.State, row.Since = cmp.Or(work.State, lanes.StateStarting), work.Since
+	row.Waiting, row.Oldest, row.Late = work.Waiting, work.Oldest, work.Late
+	row.Why = row.WhyLane(o.now, status, work, o.unsaved[status.ID], o.outage, o.heldSince(status.Place))
+	return row
+}
+
+// heldSince is when the oldest hold over the lane began, zero without one.
+func (o *observation) heldSince(place lanes.Place) (since time.Time) {
+	for _, hold := range o.holds.InForce {
+		if hold.Covers(place) && (since.IsZero() || hold.Since.Before(since)) {
+			since = hold.Since
+		}
+	}
+	return since
+}
+
+func (o *observation) ofConnection(status lanes.LaneStatus, link lanes.LinkProblem) lanes.Observed {
+	row := o.actor(connectionKind, status.ID, o.lanes[actorOf{status.ID, connectionKind}])
+	row.State, row.Since = string(link.Link), link.Since
+	if link.Link != lanes.LinkUp {
+		_, link.Awaits = o.settings.awaiter(status.ID)
+		if driver, ok := o.settings.Driver.(interface{ Address(lane uuid.UUID) string }); ok {
+			link.Address = driver.Address(status.ID)
+		}
+	}
+	row.Why = row.WhyConnection(o.now, link, status.Contest)
+	return row
+}
