@@ -31,6 +31,7 @@ type commands struct {
 	Verify          verify          `cmd:"" help:"Compute the sessions of a store again from its event log, also beside a running gateway, and name what comes out differently."`
 	Store           storeCommands   `cmd:"" help:"Check, export, import and back up a configuration's store."`
 	Nodes           nodesCommands   `cmd:"" help:"List the nodes that share a Redis, drain one, or forget a dead one."`
+	Top             top             `cmd:"" help:"Show in a terminal, each second, how a gateway's actors are doing and what holds them up."`
 	Staff           staffCommands   `cmd:"" help:"Let one of the staff sign in again whom wrong PINs keep out."`
 	Version         version         `cmd:"" help:"Print the version."`
 }

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/netip"
@@ -36,9 +37,25 @@ func (r refusal) Error() string { return fmt.Sprintf("%s (%s)", r.sentence, r.co
 // ask sends a request to the operations address, with that JSON body unless it is nil. Its error is a refusal if the
 // gateway has refused the request.
 func (o operator) ask(t *terminal, method, path string, body, into any) error {
-	cfg, err := config.Load(o.Config, t.environ)
+	client, err := o.connect(t.environ)
 	if err != nil {
-		return gateway.Misconfigured{Err: err}
+		return err
+	}
+	defer client.Close()
+	return client.ask(t.ctx, method, path, body, into)
+}
+
+// operationsClient sends requests to one operations address, over one connection.
+type operationsClient struct {
+	address, token string
+	transport      *http.Transport
+}
+
+// connect reads the configuration. Its error is gateway.Misconfigured. It contacts nobody.
+func (o operator) connect(environ []string) (*operationsClient, error) {
+	cfg, err := config.Load(o.Config, environ)
+	if err != nil {
+		return nil, gateway.Misconfigured{Err: err}
 	}
 	token := ""
 	for _, named := range cfg.Operations.All() {
@@ -47,32 +64,25 @@ func (o operator) ask(t *terminal, method, path string, body, into any) error {
 		}
 	}
 	if token == "" {
-		return gateway.Misconfigured{Err: errors.New("operations.token: the configuration has none in plain text; give one by RANGEGATE_OPERATIONS_TOKEN")}
+		return nil, gateway.Misconfigured{Err: errors.New("operations.token: the configuration has none in plain text; give one by RANGEGATE_OPERATIONS_TOKEN")}
 	}
 	address, transport, err := reach(cfg.Operations)
 	if err != nil {
-		return gateway.Misconfigured{Err: err}
+		return nil, gateway.Misconfigured{Err: err}
 	}
-	ctx, cancel := context.WithTimeout(t.ctx, operatorTimeout)
+	return &operationsClient{address, token, transport}, nil
+}
+
+// Close closes the connection, once no request is under way.
+func (c *operationsClient) Close() { c.transport.CloseIdleConnections() }
+
+// ask is operator.ask.
+func (c *operationsClient) ask(ctx context.Context, method, path string, body, into any) error {
+	ctx, cancel := context.WithTimeout(ctx, operatorTimeout)
 	defer cancel()
-	var content []byte
-	if body != nil {
-		if content, err = json.Marshal(body); err != nil {
-			return err
-		}
-	}
-	request, err := http.NewRequestWithContext(ctx, method, address+path, bytes.NewReader(content))
+	response, err := c.send(ctx, method, path, body)
 	if err != nil {
 		return err
-	}
-	if body != nil {
-		request.Header.Set("Content-Type", "application/json")
-	}
-	request.Header.Set("Authorization", "Bearer "+token)
-	request.Header.Set("User-Agent", gateway.UserAgent(buildVersion()))
-	response, err := (&http.Client{Transport: transport}).Do(request)
-	if err != nil {
-		return fmt.Errorf("the gateway of this machine does not answer: %w", err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	decoder := json.NewDecoder(response.Body)
@@ -86,7 +96,36 @@ func (o operator) ask(t *terminal, method, path string, body, into any) error {
 	if into == nil {
 		return nil
 	}
-	return decoder.Decode(into)
+	if err := decoder.Decode(into); err != nil {
+		return err
+	}
+	_, _ = io.Copy(io.Discard, response.Body) // a connection is kept only after the end of the answer
+	return nil
+}
+
+// send returns the answer, whatever its status. Its body has to be closed.
+func (c *operationsClient) send(ctx context.Context, method, path string, body any) (*http.Response, error) {
+	var content []byte
+	var err error
+	if body != nil {
+		if content, err = json.Marshal(body); err != nil {
+			return nil, err
+		}
+	}
+	request, err := http.NewRequestWithContext(ctx, method, c.address+path, bytes.NewReader(content))
+	if err != nil {
+		return nil, err
+	}
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	request.Header.Set("Authorization", "Bearer "+c.token)
+	request.Header.Set("User-Agent", gateway.UserAgent(buildVersion()))
+	response, err := (&http.Client{Transport: c.transport}).Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("the gateway of this machine does not answer: %w", err)
+	}
+	return response, nil
 }
 
 // reach returns the URL of an operations address from its own machine. With TLS the certificate in the
@@ -99,7 +138,7 @@ func reach(o config.Operations) (address string, transport *http.Transport, err 
 	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
 		host = "localhost"
 	}
-	transport = &http.Transport{DisableKeepAlives: true}
+	transport = &http.Transport{}
 	if o.TLS.Certificate == "" {
 		return "http://" + net.JoinHostPort(host, port), transport, nil
 	}

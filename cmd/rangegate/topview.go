@@ -1,0 +1,316 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"rangegate/cmd/rangegate/preflight"
+)
+
+// topPicture is what the gateway answered at one moment: the sums of all its actors, and the first ones of the table.
+type topPicture struct {
+	overview topOverview
+	table    topTable
+	order    string // of the table, as it was asked for
+}
+
+// topOverview is what is read of GET /actors.
+type topOverview struct {
+	All struct {
+		Ranges, Running, Elsewhere, Lanes int
+		Links                             map[string]int
+		NotSaved                          int `json:"lanes_unsaved"`
+		Unsaved                           int `json:"changes_unsaved"`
+		StoreDown                         int `json:"stores_away"`
+		Events                            int `json:"events_waiting"`
+	}
+	Ranges []struct {
+		State   string
+		LateP99 float64 `json:"timers_late_p99_ms"`
+	}
+}
+
+// topTable is what is read of GET /observer/actors.
+type topTable struct {
+	At       time.Time
+	Total    int
+	Troubled int
+	Actors   []topActor
+}
+
+type topActor struct {
+	Range    string
+	Lane     string
+	Webhook  string
+	Kind     string
+	State    string
+	Since    *time.Time
+	Messages int `json:"messages_waiting"`
+	Requests int `json:"requests_waiting"`
+	Oldest   *struct{ Since time.Time }
+	Restarts int
+	Late     *float64 `json:"late_ms"`
+	Why      *struct{ Sentence string }
+}
+
+// The orders of the table by the keys that choose them, in the order of the line at the bottom.
+var topOrders = []struct {
+	key   byte
+	order string
+}{{'t', "trouble"}, {'b', "backlog"}, {'a', "age"}, {'r', "restarts"}, {'l', "lateness"}}
+
+// topView is what the terminal shows.
+type topView struct {
+	picture *topPicture // nil: the gateway has not answered yet
+	// lostAt is when the gateway answered last, or when the command began; zero: it answers.
+	lostAt time.Time
+	reason string // why it does not answer
+
+	order  string // that the next table is asked for
+	paused bool
+}
+
+// uncut is the width of lines that are not cut.
+const uncut = 0
+
+// The widest names, in characters.
+const widestName = 24
+
+// head returns the three lines above the table.
+func (v topView) head(width int) []string {
+	first := []string{"rangegate top"}
+	if !v.lostAt.IsZero() {
+		first = append(first, "NO CONTACT since "+v.lostAt.Format(time.TimeOnly)+": "+v.reason)
+	}
+	if v.picture == nil {
+		return []string{topLine(width, first...), "", ""}
+	}
+	all, table := v.picture.overview.All, v.picture.table
+	if v.lostAt.IsZero() {
+		first = append(first, table.At.Format(time.TimeOnly))
+	}
+	ranges := fmt.Sprintf("%d of %s running", all.Running, preflight.Number(all.Ranges, "range"))
+	if all.Elsewhere > 0 {
+		ranges += fmt.Sprintf(", %d elsewhere", all.Elsewhere)
+	}
+	first = append(first, ranges, preflight.Number(all.Lanes, "lane"),
+		fmt.Sprintf("%d of %s in trouble", table.Troubled, preflight.Number(table.Total, "actor")))
+
+	second := []string{fmt.Sprintf("links %d up, %d down, %d faulty", all.Links["up"], all.Links["down"], all.Links["faulty"])}
+	late := -1.0
+	for _, r := range v.picture.overview.Ranges {
+		if r.State == "running" {
+			late = max(late, r.LateP99)
+		}
+	}
+	if late >= 0 {
+		second = append(second, "timers late p99 "+milliseconds(late))
+	}
+
+	unsaved := fmt.Sprintf("changes unsaved %d", all.Unsaved)
+	if all.NotSaved > 0 {
+		unsaved += ", of " + preflight.Number(all.NotSaved, "lane")
+	}
+	store := "store takes writes"
+	switch {
+	case all.StoreDown > 0 && all.StoreDown == all.Running:
+		store = "STORE DOWN"
+	case all.StoreDown > 0:
+		store = "STORE DOWN for " + preflight.Number(all.StoreDown, "range")
+	case all.Running == 0:
+		store = "store not in use"
+	}
+	return []string{
+		topLine(width, first...),
+		topLine(width, second...),
+		topLine(width, unsaved, store, fmt.Sprintf("events waiting %d", all.Events)),
+	}
+}
+
+// topLine joins the parts of a line and cuts it to the width.
+func topLine(width int, parts ...string) string {
+	return cut(printable(strings.Join(parts, "   ")), width)
+}
+
+// keys returns the line at the bottom.
+func (v topView) keys(width int) string {
+	var orders []string
+	for _, o := range topOrders {
+		name := string(o.key) + " " + o.order
+		if o.order == v.order {
+			name = "[" + name + "]"
+		}
+		orders = append(orders, name)
+	}
+	pause := "p pause"
+	if v.paused {
+		pause = "PAUSED, p goes on"
+	}
+	return topLine(width, "q quit", pause, "sort by "+strings.Join(orders, " "))
+}
+
+// topRows returns the head of the table and a line for each actor. Without an actor there is one line that says so.
+func topRows(p topPicture, width int) (head string, rows []string) {
+	cells := make([][]string, 0, len(p.table.Actors)+1)
+	columns := []topColumn{{"KIND", 0}, {"NAME", widestName}, {"RANGE", widestName}, {"STATE", 0}, {"SINCE", 0}, {"WAITING", 0}, {"RESTARTS", 0}, {"LATE", 0}, {"WHY", 0}}
+	without := func(name string) {
+		columns = slices.DeleteFunc(columns, func(c topColumn) bool { return c.name == name })
+	}
+	if p.overview.All.Ranges <= 1 {
+		without("RANGE")
+	}
+	if p.order != "lateness" {
+		without("LATE")
+	}
+	header := make([]string, len(columns))
+	for i, column := range columns {
+		header[i] = column.name
+	}
+	cells = append(cells, header)
+	for _, actor := range p.table.Actors {
+		row := make([]string, len(columns))
+		for i, column := range columns {
+			row[i] = printable(actor.cell(column.name, p.table.At))
+			if column.widest > 0 {
+				row[i] = cut(row[i], column.widest)
+			}
+		}
+		cells = append(cells, row)
+	}
+	lines := align(cells, width)
+	if len(lines) == 1 {
+		lines = append(lines, cut("There is no such actor.", width))
+	}
+	return lines[0], lines[1:]
+}
+
+// topColumn is a column of the table; widest is 0 where nothing is cut.
+type topColumn struct {
+	name   string
+	widest int
+}
+
+// cell returns what is in the column of that name.
+func (a topActor) cell(column string, at time.Time) string {
+	switch column {
+	case "KIND":
+		return a.Kind
+	case "NAME":
+		switch a.Kind {
+		case "events":
+			return a.Webhook
+		case "range":
+			return a.Range
+		}
+		return a.Lane
+	case "RANGE":
+		return a.Range
+	case "STATE":
+		return a.State
+	case "SINCE":
+		return topAge(a.Since, at)
+	case "WAITING":
+		waiting := strconv.Itoa(a.Messages + a.Requests)
+		if a.Oldest != nil {
+			waiting += ", " + topAge(&a.Oldest.Since, at)
+		}
+		return waiting
+	case "RESTARTS":
+		return strconv.Itoa(a.Restarts)
+	case "LATE":
+		if a.Late == nil {
+			return "-"
+		}
+		return milliseconds(*a.Late)
+	case "WHY":
+		if a.Why != nil {
+			return a.Why.Sentence
+		}
+	}
+	return ""
+}
+
+// align returns the rows as lines in columns, cut to the width.
+func align(rows [][]string, width int) []string {
+	widths := make([]int, len(rows[0]))
+	for _, row := range rows {
+		for i, text := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(text))
+		}
+	}
+	lines := make([]string, len(rows))
+	for i, row := range rows {
+		var line strings.Builder
+		for j, text := range row {
+			line.WriteString(text)
+			if j < len(row)-1 {
+				line.WriteString(strings.Repeat(" ", widths[j]-utf8.RuneCountInString(text)+2))
+			}
+		}
+		lines[i] = cut(strings.TrimRight(line.String(), " "), width)
+	}
+	return lines
+}
+
+// topAge returns how long ago something was, in its largest unit.
+func topAge(since *time.Time, at time.Time) string {
+	if since == nil {
+		return "-"
+	}
+	age := max(at.Sub(*since), 0)
+	switch {
+	case age < time.Minute:
+		return fmt.Sprintf("%d s", int(age.Seconds()))
+	case age < time.Hour:
+		return fmt.Sprintf("%d min", int(age.Minutes()))
+	case age < 48*time.Hour:
+		return fmt.Sprintf("%d h", int(age.Hours()))
+	}
+	return fmt.Sprintf("%d d", int(age.Hours()/24))
+}
+
+func milliseconds(ms float64) string { return strconv.FormatFloat(ms, 'f', 2, 64) + " ms" }
+
+// printable replaces each character that could control the terminal or the direction of its text. White space becomes a
+// space.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case unicode.IsSpace(r):
+			return ' '
+		case unicode.IsControl(r), unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp):
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text)
+}
+
+// cut returns the text in at most that many characters, the last of them … where something is missing.
+func cut(text string, width int) string {
+	if width == uncut || utf8.RuneCountInString(text) <= width {
+		return text
+	}
+	return string([]rune(text)[:width-1]) + "…"
+}
+
+// frame returns the lines of a terminal of that size: head, table and, at its bottom, the keys.
+func (v topView) frame(width, height int) []string {
+	lines := v.head(width)
+	if v.picture != nil {
+		head, rows := topRows(*v.picture, width)
+		lines = append(lines, head)
+		lines = append(lines, rows[:min(len(rows), topFits(height))]...)
+	}
+	for len(lines) < height-1 {
+		lines = append(lines, "")
+	}
+	return append(lines[:max(height-1, 0)], v.keys(width))
+}
+
+// topFits returns how many actors a terminal of that height has room for, at least one.
+func topFits(height int) int { return max(height-len("head")-len("k"), 1) }
