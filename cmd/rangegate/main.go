@@ -32,6 +32,7 @@ type commands struct {
 	Store           storeCommands   `cmd:"" help:"Check, export, import and back up a configuration's store."`
 	Nodes           nodesCommands   `cmd:"" help:"List the nodes that share a Redis, drain one, or forget a dead one."`
 	Top             top             `cmd:"" help:"Show in a terminal, each second, how a gateway's actors are doing and what holds them up."`
+	Bundle          bundle          `cmd:"" help:"Pack what support has to know about a gateway into one file, without secrets and names."`
 	Staff           staffCommands   `cmd:"" help:"Let one of the staff sign in again whom wrong PINs keep out."`
 	Version         version         `cmd:"" help:"Print the version."`
 }
