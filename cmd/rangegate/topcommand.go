@@ -34,6 +34,8 @@ func (top) Help() string {
 
 const (
 	topInterval = time.Second
+	// topTimeout is how long the gateway is waited for before it counts as lost: a person watches.
+	topTimeout = 3 * time.Second
 	// topOnce is how many actors one table has, and maxTop how many the gateway returns.
 	topOnce = 100
 	maxTop  = 500
@@ -182,6 +184,8 @@ func followTop(ctx context.Context, s screen, order string, ask askTop) error {
 		asking = true
 		_, height := s.size()
 		go func() {
+			ctx, cancel := context.WithTimeout(ctx, topTimeout)
+			defer cancel()
 			picture, err := ask(ctx, view.order, topFits(height))
 			answers <- answer{picture, err}
 		}()
