@@ -155,7 +155,7 @@ func (l *laneActor) Receive(ctx actor.Context, message any) {
 	case *contestOver:
 		l.link.contestOver()
 	case *renewLink:
-		l.link.renew(l.now)
+		l.link.renew(m, l.now)
 	case *holdDecided:
 		l.link.holdDecided(l.now)
 	case *reconcile:

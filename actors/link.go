@@ -61,7 +61,7 @@ type (
 	redial      struct{ dial uint64 } // of the back-off timer
 	graceOver   struct{ downSince time.Duration }
 	contestOver struct{}
-	renewLink   struct{}                  // of the range: the hardware is reached in another way
+	renewLink   struct{ reason error }    // of the range: the link is to be made anew
 	holdDecided struct{}                  // of the range: whether a controller that came up locked may be released
 	reconcile   struct{ life *laneActor } // the lane could not save the end of a hold
 )
@@ -197,9 +197,9 @@ func (k *laneLink) hangUp(reason error, now lanes.Instant) {
 	k.carryOut(k.line.HangUp(reason, k.waitsForDial(), now), now)
 }
 
-// renew dials anew, as the configuration now says.
-func (k *laneLink) renew(now lanes.Instant) {
-	k.carryOut(k.line.Renew(errRenewed, k.waitsForDial(), now), now)
+// renew dials anew, as the configuration now says, or because an operator wants it.
+func (k *laneLink) renew(m *renewLink, now lanes.Instant) {
+	k.carryOut(k.line.Renew(m.reason, k.waitsForDial(), now), now)
 }
 
 // stop ends the timers of the link with the lane's life. The library stops the connection.

@@ -135,7 +135,7 @@ func TestADialThatEndsTooLateIsClosed(t *testing.T) {
 		})
 		driver.newest().fail()
 		f.advance(firstBackoff)
-		f.sendToLane(0, &renewLink{})
+		f.sendToLane(0, &renewLink{errRenewed})
 		f.advance(firstBackoff)
 		require.Empty(t, dials, "both are under way")
 
@@ -159,7 +159,7 @@ func TestALinkThatIsRenewedWhenItsRedialIsDueIsMadeOnce(t *testing.T) {
 		driver.newest().fail()
 		unblock := make(chan struct{})
 		f.sendToLane(0, &request{ctx: t.Context(), command: lanes.Modify{Minutes: 1}, done: func(bool) { <-unblock }})
-		f.addresses.sendTo(f.laneID(0), &renewLink{})
+		f.addresses.sendTo(f.laneID(0), &renewLink{errRenewed})
 		f.advance(firstBackoff)
 		close(unblock)
 		f.advance(time.Minute)
@@ -171,7 +171,7 @@ func TestALinkThatIsRenewedWhenItsRedialIsDueIsMadeOnce(t *testing.T) {
 // A dial that is no longer wanted ends at once and frees its turn.
 func TestADialThatIsNoLongerWantedIsCancelled(t *testing.T) {
 	for name, cancel := range map[string]func(*fixture){
-		"the link is renewed": func(f *fixture) { f.sendToLane(0, &renewLink{}) },
+		"the link is renewed": func(f *fixture) { f.sendToLane(0, &renewLink{errRenewed}) },
 		"panic":               func(f *fixture) { f.panicLane(0) },
 	} {
 		t.Run(name, func(t *testing.T) {

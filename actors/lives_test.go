@@ -184,7 +184,7 @@ func TestADriverThatPanicsAfterTheLaneHungUpLeavesNoConnection(t *testing.T) {
 		goOn := make(chan struct{})
 		driver.newest().send.Store(&goOn)
 		f.runAsync(func() error { return f.tryCreate(0, 30) })
-		f.sendToLane(0, &renewLink{})
+		f.sendToLane(0, &renewLink{errRenewed})
 		f.advance(firstBackoff) // the next dial waits behind the driver
 		close(goOn)
 		f.advance(time.Minute)

@@ -2,6 +2,8 @@ package actors
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -9,36 +11,61 @@ import (
 	"rangegate/actors/delivery"
 	"rangegate/actors/supervised"
 	"rangegate/lanes"
+	"rangegate/lanes/trace"
 )
+
+// Observer is what operators see of a range's actors, and do with them. Its methods may be called from any goroutine.
+type Observer struct{ r *Range }
+
+// errReconnected is no failure: an operator wants it.
+var errReconnected = errors.New("the link is made anew, as an operator wants it")
+
+// Reconnect has the link to the lane's hardware made anew, on record for who. Meanwhile the hardware does what it does
+// without a gateway, and gets the state that is wanted of it once the link is up again: what is held stays held. Errors:
+// lanes.ErrLaneNotFound, those that every method of Range may return.
+func (o *Observer) Reconnect(ctx context.Context, who string, lane uuid.UUID) error {
+	r := o.r
+	switch err := context.Cause(r.life); {
+	case err != nil:
+		return err
+	case !r.board.Has(lane):
+		return lanes.ErrLaneNotFound
+	}
+	r.addresses.sendTo(lane, &renewLink{errReconnected})
+	traced(r.log.Info().Stringer("lane_id", lane).Str("who", who), trace.ID(ctx)).Msg("an operator has a link made anew")
+	r.record(ctx, lanes.Act{Who: who, What: lanes.DidReconnect, Lane: lane})
+	return nil
+}
 
 // Observed returns every actor of the range as its operator sees it: the range's own, those of its webhooks, then each
 // lane in display order with its connection behind it. None of them is asked.
-func (r *Range) Observed() []lanes.Observed {
-	o := observation{r: r, now: r.clock.Now().Wall, settings: r.settings(), lanes: map[actorOf]supervised.Activity{}}
+func (o *Observer) Observed() []lanes.Observed {
+	r := o.r
+	seen := observation{r: r, now: r.clock.Now().Wall, settings: r.settings(), lanes: map[actorOf]supervised.Activity{}}
 	backlog := r.committer.Backlog()
-	o.outage, o.unsaved = backlog.Outage, backlog.Lanes
-	o.holds = r.Holds()
-	o.events = map[string]supervised.Activity{}
+	seen.outage, seen.unsaved = backlog.Outage, backlog.Lanes
+	seen.holds = r.Holds()
+	seen.events = map[string]supervised.Activity{}
 	for _, activity := range r.tree.Activities() {
 		switch {
 		case activity.Lane != uuid.Nil:
-			o.lanes[actorOf{activity.Lane, activity.Kind}] = activity
+			seen.lanes[actorOf{activity.Lane, activity.Kind}] = activity
 		case activity.Kind == rangeKind:
-			o.root = activity
+			seen.root = activity
 		default:
-			o.events[activity.Actor] = activity
+			seen.events[activity.Actor] = activity
 		}
 	}
 	statuses, links := r.board.Lanes(), r.board.LinkProblems()
-	all := make([]lanes.Observed, 0, 2*len(statuses)+1+len(o.events))
-	all = append(all, o.ofRange(backlog.Writes))
+	all := make([]lanes.Observed, 0, 2*len(statuses)+1+len(seen.events))
+	all = append(all, seen.ofRange(backlog.Writes))
 	for _, webhook := range r.delivery.Health() {
-		all = append(all, o.ofEvents(webhook))
+		all = append(all, seen.ofEvents(webhook))
 	}
 	for i, status := range statuses {
-		all = append(all, o.ofLane(status))
+		all = append(all, seen.ofLane(status))
 		if i < len(links) && links[i].Lane == status.ID { // else the layout has changed in between
-			all = append(all, o.ofConnection(status, links[i]))
+			all = append(all, seen.ofConnection(status, links[i]))
 		}
 	}
 	return all

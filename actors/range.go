@@ -42,6 +42,7 @@ type Range struct {
 	*Starts
 	*Batches
 	*Reservations
+	*Observer
 
 	id        uuid.UUID
 	clock     clock.Clock
@@ -109,13 +110,19 @@ func (r *Range) Session(ctx context.Context, id uuid.UUID) (*lanes.SessionView, 
 // the store does not take is in the log alone: nobody waits for it, and it must not pile up while the store
 // is down.
 func (r *Range) Record(ctx context.Context, staff, what string) {
+	r.record(ctx, lanes.Act{Who: staff, What: what})
+}
+
+// record is Record of an act as a whole but for its time.
+func (r *Range) record(ctx context.Context, act lanes.Act) {
 	id := trace.ID(ctx)
+	act.At = r.clock.Now().Wall
 	r.committer.Save(&commit.Write{
-		Acts:  []lanes.Act{{At: r.clock.Now().Wall, Who: staff, What: what}},
+		Acts:  []lanes.Act{act},
 		Trace: id,
 		Done: func(outcome commit.Outcome) {
 			if outcome != commit.Saved {
-				traced(r.log.Warn(), id).Err(outcome.Err()).Str("who", staff).Str("what", what).
+				traced(r.log.Warn(), id).Err(outcome.Err()).Str("who", act.Who).Str("what", act.What).
 					Msg("an act of staff was not saved")
 			}
 		},

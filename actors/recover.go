@@ -83,7 +83,7 @@ func (g *Gateway) recover(ctx context.Context, s Settings, epoch uint64) (*Range
 		Life: r.life, Clock: r.clock, Log: r.log, Delivery: r.delivery, Go: r.background.Go,
 		Save: r.committer.Save, Find: r.Find, AddMinutes: r.addMinutes,
 	})
-	r.Starts, r.Batches = &Starts{r}, &Batches{r}
+	r.Starts, r.Batches, r.Observer = &Starts{r}, &Batches{r}, &Observer{r}
 	r.Reservations = &Reservations{r: r, turn: make(chan struct{}, 1)}
 	changed, err := r.restoreLanes(ctx, loaded, s.Retire)
 	if err != nil {

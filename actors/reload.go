@@ -474,7 +474,7 @@ func (a *rangeActor) exchange(ctx actor.Context, m *exchange) (gone []*actor.PID
 		}
 	}
 	for _, lane := range m.renew {
-		r.addresses.sendListed(lane, &renewLink{})
+		r.addresses.sendListed(lane, &renewLink{errRenewed})
 	}
 	return gone
 }

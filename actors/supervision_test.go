@@ -809,7 +809,7 @@ func TestALaneRecoversFromAnyMixOfFailures(t *testing.T) {
 					case 1:
 						f.panicLane(0)
 					case 2:
-						f.sendToLane(0, &renewLink{})
+						f.sendToLane(0, &renewLink{errRenewed})
 					case 3:
 						if f.controller(0).Help() == nil {
 							helps++

@@ -2,6 +2,7 @@ package api
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"io"
 	"maps"
@@ -74,6 +75,12 @@ func (s *fakeOperatedRange) LaneActor(lane uuid.UUID) (lanes.LaneHealth, bool) {
 			Session: uuid.MustParse(theSession), Trace: "4bf92f3577b34da6a3ce929d0e0e4736",
 		}, {At: noon, By: lanes.ByTimer, Command: "expire", Result: "ok"}},
 	}, lane == uuid.MustParse(theLane)
+}
+
+// Reconnect records who asked for it.
+func (s *fakeOperatedRange) Reconnect(_ context.Context, who string, lane uuid.UUID) error {
+	s.reconnected = append(s.reconnected, who+" "+lane.String())
+	return nil
 }
 
 // getJSON returns the body of a successful response.
@@ -281,4 +288,16 @@ func TestTheObserverIsFollowed(t *testing.T) {
 	close(closing)
 	_, err = io.ReadAll(lines)
 	require.NoError(t, err, "it ends")
+}
+
+// An operator has a link made anew, under the name of the token.
+func TestAnOperatorReconnectsALane(t *testing.T) {
+	fake := &fakeOperatedRange{}
+	h := newOperationsWith(prometheus.NewRegistry(), fake, "operator")
+	at := "/observer/lanes/" + theLane + "/reconnect"
+	require.Equal(t, 401, send(h, "POST", at).Code)
+	require.Equal(t, 204, sendAuthorized(h, "POST", at, "").Code)
+	require.Equal(t, []string{"operator " + theLane}, fake.reconnected)
+	require.Contains(t, sendAuthorized(h, "POST", "/observer/lanes/"+theSession+"/reconnect", "").Body.String(), `"code":"lane_not_found"`)
+	require.Equal(t, 405, sendAuthorized(h, "GET", at, "").Code)
 }

@@ -104,7 +104,7 @@ func NewOperations(s Operations) http.Handler {
 	}
 	observer.Mount(r, a, observer.Settings{
 		Ranges: s.Ranges, Waiting: s.Waiting, Router: s.Router,
-		Range: func(id uuid.UUID) (observer.Range, error) { return s.Range(id) }, Closing: s.Closing,
+		Range: func(id uuid.UUID) (observer.Range, error) { return s.Range(id) }, Closing: s.Closing, Who: operatorOf,
 	}, guard)
 	return r
 }

@@ -25,6 +25,8 @@ type fakeOperatedRange struct {
 	scope    lanes.Scope
 	staff    string
 	lifted   bool
+
+	reconnected []string // who, and which lane
 }
 
 const thePurchase = "77777777-7777-4777-8777-000000000001"

@@ -48,6 +48,8 @@ const (
 	DidRedeliver     = "redeliver"      // the kind of the event
 	DidRedeliverPart = "redeliver_part" // of the event log: how many events
 
+	DidReconnect = "reconnect" // an operator, at the operations address: the link of a lane's hardware is made anew
+
 	DidSignIn     = "sign_in"        // at the control screen
 	DidSignOut    = "sign_out"       // of it
 	DidFailSignIn = "sign_in_failed" // a wrong PIN for that name, whoever sent it

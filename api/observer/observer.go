@@ -36,6 +36,9 @@ type Range interface {
 	Observed() []lanes.Observed
 	// LaneActor returns the health of one of the range's lanes.
 	LaneActor(lane uuid.UUID) (health lanes.LaneHealth, found bool)
+	// Reconnect has the link to a lane's hardware made anew, on record for who. Errors: lanes.ErrLaneNotFound and those
+	// that every method of a range may return.
+	Reconnect(ctx context.Context, who string, lane uuid.UUID) error
 }
 
 // Settings is what is shown, and who may see it.
@@ -47,7 +50,8 @@ type Settings struct {
 	Router *routing.Router
 	// Waiting returns the number of messages in mailboxes, by kind of actor.
 	Waiting func() map[string]int
-	Closing <-chan struct{} // closed when another configuration is in force, and when the gateway stops: streams end
+	Who     func(context.Context) string // the name of the operator's token
+	Closing <-chan struct{}              // closed when another configuration is in force, and when the gateway stops: streams end
 }
 
 // observerOf is the handlers.
@@ -77,6 +81,7 @@ func Mount(r chi.Router, a *endpoint.API, settings Settings, guard func(http.Han
 		endpoint.Handle("GET", "/actors", 200, "Every actor, and what holds it up", readActors, s.actors),
 		endpoint.Stream("/actors/stream", "The same, again whenever it is another one", "", readActors, s.follow),
 		lane("/lanes/{lane_id}"),
+		endpoint.Handle("POST", "/lanes/{lane_id}/reconnect", 204, "Make the link to a lane's hardware anew", readLane, s.reconnect),
 	}, headers, streamToFollowers, servePageToBrowsers(files.Page("page.html", a.Fail)), guard, s.Router.Route(a.Fail, s.ofQuery))
 }
 
@@ -201,23 +206,38 @@ func (s *observerOf) look(time.Time) (all []observed) {
 
 // lane shows a lane of any range, with its actors.
 func (s *observerOf) lane(_ context.Context, id uuid.UUID) (laneView, error) {
-	for _, rangeID := range s.Ranges() {
-		r, err := s.Range(rangeID)
+	r, rangeID, health := s.rangeOf(id)
+	if r == nil {
+		return laneView{}, lanes.ErrLaneNotFound
+	}
+	now, name := time.Now(), r.Layout().Name
+	view := viewOf(now, rangeID, name, health)
+	for _, actor := range r.Observed() {
+		if actor.Lane == id {
+			view.Actors = append(view.Actors, viewOfActor(now, observed{actor, rangeID, name}))
+		}
+	}
+	return view, nil
+}
+
+// rangeOf returns the range that has the lane, and how that is; nil if none does that runs here.
+func (s *observerOf) rangeOf(lane uuid.UUID) (of Range, id uuid.UUID, health lanes.LaneHealth) {
+	for _, id := range s.Ranges() {
+		r, err := s.Range(id)
 		if err != nil {
 			continue
 		}
-		health, found := r.LaneActor(id)
-		if !found {
-			continue
+		if health, found := r.LaneActor(lane); found {
+			return r, id, health
 		}
-		now, name := time.Now(), r.Layout().Name
-		view := viewOf(now, rangeID, name, health)
-		for _, actor := range r.Observed() {
-			if actor.Lane == id {
-				view.Actors = append(view.Actors, viewOfActor(now, observed{actor, rangeID, name}))
-			}
-		}
-		return view, nil
 	}
-	return laneView{}, lanes.ErrLaneNotFound
+	return nil, uuid.Nil, lanes.LaneHealth{}
+}
+
+func (s *observerOf) reconnect(ctx context.Context, lane uuid.UUID) (endpoint.Empty, error) {
+	r, _, _ := s.rangeOf(lane)
+	if r == nil {
+		return endpoint.Empty{}, lanes.ErrLaneNotFound
+	}
+	return endpoint.Empty{}, r.Reconnect(ctx, s.Who(ctx), lane)
 }

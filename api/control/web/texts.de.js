@@ -465,6 +465,7 @@ export default {
   "act.offer": "Verkauf geändert",
   "act.make_up": "verlorene Zeit geklärt",
   "act.redeliver": "Ereignis erneut gesendet",
+  "act.reconnect": "Verbindung neu aufgebaut",
   "act.redeliver_part": "Ereignisse erneut gesendet",
   "act.settle": "Kauf geklärt",
   "act.hold_ceasefire": "Feuer eingestellt",

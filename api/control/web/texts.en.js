@@ -465,6 +465,7 @@ export default {
   "act.offer": "sale changed",
   "act.make_up": "lost time settled",
   "act.redeliver": "event sent again",
+  "act.reconnect": "link made anew",
   "act.redeliver_part": "events sent again",
   "act.settle": "purchase settled",
   "act.hold_ceasefire": "ceasefire",
