@@ -31,12 +31,6 @@ func pageFolders(t *testing.T) []string {
 	return folders
 }
 
-// translatedFolders returns the folders of the pages for staff and shooters, which are translated. The page
-// for operators is in English only, like their documentation.
-func translatedFolders(t *testing.T) []string {
-	return slices.DeleteFunc(pageFolders(t), func(folder string) bool { return folder == "../observer/web" })
-}
-
 // source returns the concatenated files of a folder with one of the endings.
 func source(t *testing.T, folder string, endings ...string) string {
 	var all strings.Builder
@@ -82,7 +76,7 @@ func sentences(t *testing.T, path string) map[string]string {
 }
 
 func TestEveryLanguageHasTheSameSentencesWithTheSameValues(t *testing.T) {
-	for _, folder := range translatedFolders(t) {
+	for _, folder := range pageFolders(t) {
 		t.Run(folder, func(t *testing.T) {
 			english, german := sentences(t, folder+"/texts.en.js"), sentences(t, folder+"/texts.de.js")
 			require.NotEmpty(t, english)
@@ -116,7 +110,7 @@ var (
 // No sentence is translated in vain, and no key without a sentence is shown to people.
 func TestEverySentenceIsUsedAndEveryUsedKeyHasASentence(t *testing.T) {
 	shared := source(t, sharedFolder, ".js")
-	for _, folder := range translatedFolders(t) {
+	for _, folder := range pageFolders(t) {
 		t.Run(folder, func(t *testing.T) {
 			sentenceKeys := map[string]bool{}
 			for _, key := range keys(sentences(t, folder+"/texts.en.js")) {

@@ -1,9 +1,9 @@
-// An operator at the page of the actors: with the token alone, from the tree to what one lane was asked, in light and dark, by
-// keyboard, and when the gateway is gone.
+// An operator at the page of the observer: with the token alone, which actors are in trouble and why, what changes by itself, what one
+// lane was asked, in light and dark, in German, by keyboard, on a telephone, and when the gateway is gone.
 import assert from "node:assert/strict";
 import { Control } from "./control.mjs";
 import { look as lookAt, requireAccessible } from "./look.mjs";
-import { device, open, scene, story, tell } from "./story.mjs";
+import { device, eventually, open, scene, story, tell } from "./story.mjs";
 import { changeWorld, linked, pos, sell } from "./pos.mjs";
 
 await story(async () => {
@@ -11,26 +11,125 @@ await story(async () => {
   const { session_id: session } = await sell(1, "Jo Smith");
   await pos("POST", `/sessions/${session}/pause`);
   await pos("POST", `/sessions/${session}/pause`, undefined, 409);
-  await changeWorld("/lane/6/off");
 
   const context = await device();
   const page = await open(context, `${scene.operations}/actors`);
   const rows = (table) => page.getByRole("table", { name: table }).getByRole("row");
+  const actors = page.locator(".actor");
+  // actor is what the table has of an actor: its row, and why it is stuck.
+  const actor = (...texts) => texts.reduce((found, text) => found.filter({ hasText: text }), actors);
+  const summary = page.locator(".summary");
+  const choice = (name) => page.getByRole("combobox", { name, exact: true });
+  const query = () => new URL(page.url()).search;
   const look = (what) => lookAt(page, what);
 
   tell("Nobody sees anything without the token");
   const token = page.getByLabel("Operations token");
   await token.waitFor();
+  assert.equal(new URL(page.url()).pathname, "/observer", "an old bookmark leads to the page");
   assert.equal(await page.getByText("Lane 1").count(), 0);
   await token.fill("a wrong one");
   await page.getByRole("button", { name: "Show" }).click();
   await page.getByText("That is not the operations token.").waitFor();
   await look("token");
 
-  tell("The tree, and what is not in order");
+  tell("While nothing is in trouble the page says so");
   await token.fill(scene.operator);
   await page.keyboard.press("Enter");
-  await rows("The tree").filter({ hasText: "lane" }).waitFor();
+  await summary.filter({ hasText: /^Nothing is in trouble: \d+ actors\.$/ }).waitFor();
+  for (const name of ["North range", "South range", "Lane 1", "Lane 99"]) {
+    await actor(name).first().waitFor();
+  }
+  assert.deepEqual((await page.locator("#main h2").allTextContents()).slice(0, 2), ["Actors", "The tree"], "behind the facts the actors come first");
+
+  tell("A link that is lost is the first row, with the reason, by itself");
+  await changeWorld("/lane/6/off");
+  const link = actor("Lane 6", "connection", "No connection");
+  await link.waitFor();
+  await summary.filter({ hasText: "in trouble" }).filter({ hasNotText: "Nothing" }).waitFor();
+  assert.match(await actors.first().textContent(), /Lane 6/);
+  const sentence = () => link.locator(".why p").textContent();
+  assert.match(await sentence(), /^No connection to .+ for \d+ s.*\.$/);
+  const before = await sentence();
+  await eventually("the sentence goes on", async () => (await sentence()) !== before);
+  await look("actors");
+
+  tell("Only what is in trouble; the address says so and may be sent");
+  await page.getByLabel("Only what is in trouble").check();
+  await actor("Lane 1").first().waitFor({ state: "detached" });
+  await link.waitFor();
+  assert.equal(query(), "?trouble=true");
+  await page.reload();
+  await link.waitFor();
+  assert.equal(await page.getByLabel("Only what is in trouble").isChecked(), true);
+  assert.equal(await actor("Lane 1").count(), 0);
+
+  tell("A link flaps: it comes and goes by itself");
+  await changeWorld("/lane/5/off");
+  await actor("Lane 5", "No connection").waitFor();
+  await changeWorld("/lane/5/on");
+  await actor("Lane 5", "No connection").waitFor({ state: "detached" });
+  await page.getByLabel("Only what is in trouble").uncheck();
+  await actor("Lane 1").first().waitFor();
+  assert.equal(query(), "");
+
+  tell("By kind, by state, by a search and in another order");
+  await choice("Kind").selectOption("Connections");
+  await eventually("connections alone", async () => (await page.locator(".actor th small").allTextContents()).every((kind) => kind.startsWith("connection")));
+  assert.equal(await actor("Lane 6").count(), 1);
+  const state = choice("State");
+  await state.locator("option", { hasText: /^up \(\d+\)$/ }).waitFor({ state: "attached" });
+  await state.selectOption("up");
+  await actor("Lane 6").waitFor({ state: "detached" });
+  await actor("Lane 4").waitFor();
+  await choice("Kind").selectOption("Lanes");
+  assert.equal(query(), "?kind=lane", "no lane is up");
+  await page.getByLabel("Search").fill("lane 9");
+  await actor("Lane 1").waitFor({ state: "detached" });
+  assert.equal(await actors.count(), 1);
+  await actor("Lane 99", "South range").waitFor();
+  await page.getByLabel("Search").fill("no such lane");
+  await summary.filter({ hasText: "No actor is like that." }).waitFor();
+  await page.getByLabel("Search").fill("");
+  await choice("Sorted by").selectOption("late timers");
+  await actor("Lane 1").waitFor();
+  assert.equal(query(), "?kind=lane&sort=lateness");
+  await choice("Sorted by").selectOption("trouble");
+  await choice("Kind").selectOption("all kinds");
+
+  tell("A store that hangs: who waits for it, and for how long");
+  await changeWorld("/store/hang");
+  const sold = sell(3, "Ann Lee").catch(() => {}); // it may take longer than a request may
+  const saving = actor("Lane 3", "lane", /It has been saving “create” for \d+ s/);
+  await saving.waitFor();
+  await saving.locator(".state", { hasText: "saving" }).waitFor();
+  await changeWorld("/store/wake");
+  await saving.waitFor({ state: "detached" });
+  await sold;
+
+  tell("The focus and what is scrolled stay while the rows change");
+  const focused = actor("Lane 1", "lane").first().getByRole("link");
+  await focused.focus();
+  const scrolled = await page.evaluate(() => {
+    document.activeElement.scrollIntoView({ block: "center" });
+    return scrollY;
+  });
+  await page.evaluate(() => {
+    window.redrawn = 0;
+    new MutationObserver(() => window.redrawn++).observe(document.querySelector(".actor").parentElement, { subtree: true, childList: true, characterData: true });
+  });
+  await pos("POST", `/sessions/${session}/resume`);
+  await pos("POST", `/sessions/${session}/pause`);
+  await page.waitForFunction(() => window.redrawn > 3);
+  assert.equal(await focused.evaluate((of) => of === document.activeElement), true);
+  assert.ok(Math.abs(await page.evaluate(() => scrollY) - scrolled) < 200);
+  const moved = actor("Lane 4", "connection").getByRole("link");
+  await moved.focus();
+  await changeWorld("/lane/4/off");
+  await actor("Lane 4", "No connection").waitFor();
+  assert.equal(await moved.evaluate((of) => of === document.activeElement), true, "its row has become one of the first");
+
+  tell("The tree, and what is not in order");
   const lanes = rows("The tree").filter({ has: page.getByRole("rowheader", { name: "lane", exact: true }) });
   assert.equal(await lanes.getByRole("cell").first().textContent(), "7", "of both ranges");
   await rows("Links that are not in order").filter({ hasText: "Lane 6" }).waitFor();
@@ -38,42 +137,85 @@ await story(async () => {
   await look("overview");
 
   tell("One range");
-  await page.getByRole("link", { name: "South range" }).click();
+  await page.getByRole("table", { name: "Ranges" }).getByRole("link", { name: "South range" }).click();
   await page.getByRole("navigation").getByText("South range").waitFor();
   assert.equal(await lanes.getByRole("cell").first().textContent(), "1");
   await page.getByText("Every link is up").waitFor();
   await page.getByText("Lanes that wait for a session").waitFor();
-  await page.goBack();
+  await actor("Lane 99").first().waitFor();
+  assert.equal(await actor("Lane 1").count(), 0);
+  await choice("Range").selectOption("North range");
+  await page.getByRole("navigation").getByText("North range").waitFor();
+  await actor("Lane 1").first().waitFor();
+  await choice("Range").selectOption("all ranges");
+  await rows("Ranges").nth(2).waitFor();
 
   tell("One lane, by keyboard, with what it was asked");
-  const link = page.getByRole("table", { name: "The slowest commands" }).getByRole("link", { name: "Lane 1" });
-  await link.waitFor();
-  await link.focus();
-  await page.waitForResponse((response) => response.url().endsWith("/actors")); // it is drawn anew under the focus
+  const slowest = page.getByRole("table", { name: "The slowest commands" }).getByRole("link", { name: "Lane 1" });
+  await slowest.waitFor();
+  await slowest.focus();
+  await page.waitForResponse((response) => response.url().endsWith("/observer")); // it is drawn anew under the focus
   assert.equal(await page.evaluate(() => document.activeElement.textContent), "Lane 1");
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: "Lane 1, North range" }).waitFor();
+  await actor("Lane 1", "lane", "ready").waitFor();
+  await actor("Lane 1", "connection", "up").waitFor();
   const commands = rows("The latest commands");
   await commands.filter({ hasText: "not_running" }).waitFor();
-  assert.deepEqual((await commands.locator("td:nth-child(3)").allTextContents()).slice(0, 3), ["pause", "pause", "create"]);
+  assert.deepEqual((await commands.locator("td:nth-child(3)").allTextContents()).slice(-3), ["pause", "pause", "create"]);
   assert.match(await commands.nth(1).textContent(), /[0-9a-f]{32}/, "the trace id");
   assert.equal(await page.getByText("Jo Smith").count(), 0, "customers have no name here");
   await look("lane");
+
+  tell("An operator has the link made anew, with a second click");
+  await page.getByRole("button", { name: "Make the link anew" }).click();
+  await eventually("the second click", async () => {
+    await page.getByRole("button", { name: "Make it anew: sure?" }).click({ timeout: 1_000 }).catch(() => {});
+    return await page.getByText(/^Asked for at /).count() === 1;
+  });
+  await actor("Lane 1", "connection", "up").waitFor();
+  await page.getByText(/made anew [1-9]\d* time/).waitFor();
 
   tell("What happens next is there by itself");
   const staff = await Control.signedIn("sam");
   await staff.stop(1);
   await commands.filter({ hasText: "staff: sam" }).filter({ hasText: "stop" }).waitFor();
+  await changeWorld("/lane/1/off");
+  await actor("Lane 1", "connection", "No connection").waitFor();
   assert.equal((await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)), true);
 
   tell("On a telephone");
   await page.setViewportSize({ width: 390, height: 844 });
-  assert.equal((await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)), true, "only tables scroll");
   await look("telephone");
+  const small = await open(context, `${scene.operations}/observer?trouble=true`);
+  await small.getByLabel("Operations token").fill(scene.operator); // the token is a tab's
+  await small.setViewportSize({ width: 390, height: 844 });
+  await small.keyboard.press("Enter");
+  const reason = small.locator(".actor", { hasText: "Lane 6" }).locator(".why p");
+  await reason.waitFor();
+  await reason.scrollIntoViewIfNeeded();
+  const { x, width } = await reason.boundingBox();
+  assert.ok(x >= 0 && x + width <= 390, "why it is stuck is read without scrolling the table");
+  await lookAt(small, "actors on a telephone");
   await page.setViewportSize({ width: 1280, height: 900 });
 
+  tell("Whoever wants German gets German");
+  const seite = await open(await device({ locale: "de-DE" }), `${scene.operations}/observer`);
+  await seite.getByLabel("Betriebs-Token").fill(scene.operator);
+  await seite.getByRole("button", { name: "Anzeigen" }).click();
+  const row = seite.locator(".actor", { hasText: "Lane 6" }).filter({ hasText: "Verbindung" });
+  await row.locator(".why p", { hasText: /^Keine Verbindung zu .+ seit \d+ s/ }).waitFor();
+  assert.equal(await seite.locator("html").getAttribute("lang"), "de");
+  await seite.getByLabel("Nur was gestört ist").check();
+  await seite.getByRole("table", { name: "Der Baum" }).waitFor();
+  await lookAt(seite, "actors in German");
+  await row.getByRole("link").click();
+  await seite.getByRole("heading", { name: "Lane 6, North range" }).waitFor();
+  await row.locator(".why p", { hasText: "Keine Verbindung" }).waitFor();
+  await lookAt(seite, "lane in German");
+
   tell("The token is this tab's");
-  const another = await open(context, `${scene.operations}/actors`);
+  const another = await open(context, `${scene.operations}/observer`);
   await another.getByLabel("Operations token").waitFor();
   await page.reload();
   await page.getByRole("heading", { name: "Lane 1, North range" }).waitFor();
@@ -83,6 +225,8 @@ await story(async () => {
   await page.getByText("No contact with the gateway").waitFor();
   assert.ok(await commands.count() > 1, "what was known is still shown");
   await look("no contact");
+  await small.getByText("No contact with the gateway").waitFor();
+  assert.ok(await reason.isVisible());
   await page.getByRole("button", { name: "Forget the token" }).click();
   await page.getByLabel("Operations token").waitFor();
   assert.equal(await page.evaluate(() => sessionStorage.length), 0);

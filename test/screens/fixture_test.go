@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"rangegate/lanes/store/redis/redistest"
 	"rangegate/test/support"
 )
 
@@ -31,7 +32,14 @@ type fixture struct {
 	integrator  *integrator
 	controllers *support.Controllers
 	config      support.Config
+	redis       *redistest.Server // nil: the store is a file
 	gateway     *support.Gateway
+}
+
+// useRedis has the store in a server that can hang.
+func (f *fixture) useRedis() {
+	f.redis = redistest.Start(f.t)
+	f.config.Store = support.Redis(f.redis.URL())
 }
 
 // newFixture starts everything but the gateway.

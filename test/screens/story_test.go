@@ -98,10 +98,11 @@ func TestAPOSInABrowser(t *testing.T) {
 	play(t, "browserpos", func(f *fixture, world string) { f.config.HTTP = fmt.Sprintf("cors: {origins: [%q]}", world) })
 }
 
-// How the actors are, as an operator sees it: the whole tree, what is not in order, one lane with its latest commands.
+// How the actors are, as an operator sees it: each of them and why it is stuck, what is not in order, one lane with its
+// latest commands.
 func TestThePageOfTheActors(t *testing.T) {
 	t.Parallel()
-	play(t, "actors")
+	play(t, "actors", func(f *fixture, _ string) { f.useRedis() })
 }
 
 // The sales that the configuration of the range names have a button each, also for several lanes and in German.

@@ -56,6 +56,10 @@ func (f *fixture) world() (url string) {
 		f.controllers.Controller(laneNumber(r)).Refuse(true)
 		f.controllers.Controller(laneNumber(r)).Drop()
 	})
+	on("/lane/{n}/on", func(r *http.Request) { f.controllers.Controller(laneNumber(r)).Refuse(false) })
+	// The store of a story that has one in Redis takes nothing and answers nothing, and then goes on.
+	on("/store/hang", func(*http.Request) { f.redis.Hang() })
+	on("/store/wake", func(*http.Request) { f.redis.Wake() })
 	mux.HandleFunc("GET /lane/{n}", func(w http.ResponseWriter, r *http.Request) {
 		shown := f.controllers.Controller(laneNumber(r)).Shown()
 		_ = json.NewEncoder(w).Encode(map[string]any{"open": shown.Open, "session": shown.Session})

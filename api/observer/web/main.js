@@ -1,100 +1,130 @@
-// The page of the actors: /actors for all ranges or one, and /actors/<lane>. It fetches its data as JSON from its own address,
-// with the operations token, which it keeps for this tab only.
-import { redraw } from "./draw.js";
-import { lane, overview } from "./views.js";
-
-const TIMEOUT = 6_000; // ms; the gateway responds within 5 s
-
-// Refused is the error of a failed request. status is 0 without a response.
-class Refused extends Error {
-  constructor(status, sentence) {
-    super(sentence);
-    this.status = status;
-  }
-}
-
-// fetchHealth returns the health at the path. It throws only a Refused.
-async function fetchHealth(path, token) {
-  let response;
-  try {
-    response = await fetch(path, {
-      headers: { Accept: "application/json", Authorization: `Bearer ${token}` }, cache: "no-store", signal: AbortSignal.timeout(TIMEOUT),
-    });
-    if (response.ok) {
-      return await response.json();
-    }
-  } catch (failure) {
-    throw new Refused(0, failure.name === "TimeoutError" ? "it did not answer in time" : "it cannot be reached");
-  }
-  throw new Refused(response.status, `it answers ${response.status}`);
-}
+// The page of the observer: /observer for all ranges or one, and /observer/lanes/<lane>. It gets its data with the operations token,
+// which it keeps for this tab only.
+import { setText } from "/screens/element.js";
+import { fillTexts, loadTexts } from "/screens/texts.js";
+import { Refused, fetchJSON } from "./gateway.js";
+import { LanePage } from "./lanepage.js";
+import { Overview } from "./overview.js";
 
 const INTERVAL = 3_000; // ms
 const TOKEN_KEY = "rangegate operations token";
 
 const byId = (id) => document.getElementById(id);
-const onLane = /^\/actors\/./.test(location.pathname);
+const t = await loadTexts("/assets/");
+fillTexts(document, t);
 
 let token = sessionStorage.getItem(TOKEN_KEY) ?? "";
 let timer = 0;
-let drawn = "";
+let rangesShown = false;
+let answered = new Date(); // when the gateway last was reached
+
+const page = /^\/observer\/lanes\/./.test(location.pathname)
+  ? new LanePage(t, byId("main"), () => token)
+  : new Overview(t, byId("main"), {
+    token: () => token,
+    contact: (lost) => showContact("stream", lost === null ? "" : t("contact", { time: t.seconds(lost) })),
+    refused: () => forget(token === "" ? "" : t("token.wrong")),
+    rejected: () => showContact("stream", t("nothing_here")),
+    rangeChanged: poll,
+  });
 
 // poll fetches and shows the health, and repeats that while the page is visible.
 async function poll() {
   clearTimeout(timer);
-  const used = token;
+  const [used, path] = [token, page.path];
   try {
-    const health = await fetchHealth(location.pathname + location.search, used);
-    if (token !== used) { // the token was forgotten meanwhile
+    const health = await fetchJSON(path, used);
+    if (token !== used || page.path !== path) { // it was forgotten meanwhile, or another range was chosen
       return;
     }
     sessionStorage.setItem(TOKEN_KEY, token);
+    answered = new Date();
+    showContact("poll", "");
     show(health);
+    showRanges();
   } catch (refused) {
     if (!(refused instanceof Refused)) {
       throw refused;
     }
-    if (token !== used) {
+    if (token !== used || page.path !== path) {
       return;
     }
     if (refused.status === 401) {
-      forget(token === "" ? "" : "That is not the operations token.");
+      forget(token === "" ? "" : t("token.wrong"));
       return;
     }
-    byId("contact").textContent = refused.status === 404 ? "There is nothing at this address." : `No contact with the gateway: ${refused.message}. What is shown may be old.`;
-    byId("contact").hidden = false;
-    byId("shown").hidden = false;
-    byId("token").hidden = true;
+    showContact("poll", sentenceOf(refused.status));
+    reveal(true);
   }
   timer = setTimeout(() => document.hidden || poll(), INTERVAL);
 }
 
-function show(health) {
-  byId("token").hidden = true;
-  byId("shown").hidden = false;
-  byId("contact").hidden = true;
-  byId("asked").textContent = `As of ${new Date(health.at).toLocaleTimeString()}`;
-  byId("title").textContent = onLane ? `${health.name}, ${health.range}` : "Actors";
-  document.title = `${byId("title").textContent} · rangegate`;
-  const { at: _, ...rest } = health;
-  const state = JSON.stringify(rest);
-  if (state !== drawn) {
-    drawn = state;
-    redraw(byId("main"), onLane ? lane(health) : overview(health, location.search));
+function sentenceOf(status) {
+  switch (status) {
+    case 0:
+      return t("contact", { time: t.seconds(answered) });
+    case 404:
+      return t("nothing_here");
+    default:
+      return t("contact.status", { status });
   }
+}
+
+// showRanges has the page offer a choice of ranges, once.
+async function showRanges() {
+  if (rangesShown) {
+    return;
+  }
+  rangesShown = true;
+  try {
+    page.showRanges((await fetchJSON("/observer/actors?kind=range&limit=500", token)).actors);
+  } catch (refused) {
+    if (!(refused instanceof Refused)) {
+      throw refused;
+    }
+    rangesShown = false; // with the next answer
+  }
+}
+
+function show(health) {
+  reveal(true);
+  setText(byId("asked"), t("as_of", { time: t.seconds(health.at) }));
+  setTitle(page.titleOf(health));
+  page.show(health);
+}
+
+function setTitle(title) {
+  setText(byId("title"), title);
+  document.title = `${title} · rangegate`;
+}
+
+// reveal shows what the token opens, or the form for the token.
+function reveal(opened) {
+  byId("token").hidden = opened;
+  byId("shown").hidden = !opened;
+}
+
+const troubles = new Map(); // by what has no contact: the sentence about it
+
+// showContact says that what is shown may be old; an empty sentence: it is not.
+function showContact(what, sentence) {
+  troubles.set(what, sentence);
+  const shown = [...troubles.values()].find(Boolean) ?? "";
+  setText(byId("contact"), shown);
+  byId("contact").hidden = shown === "";
 }
 
 function forget(reason) {
   clearTimeout(timer);
   token = "";
-  drawn = "";
+  rangesShown = false;
   sessionStorage.removeItem(TOKEN_KEY);
-  byId("main").replaceChildren();
-  byId("title").textContent = "Actors";
-  document.title = "Actors · rangegate";
-  byId("shown").hidden = true;
-  byId("token").hidden = false;
-  byId("token-trouble").textContent = reason;
+  page.clear();
+  showContact("poll", "");
+  showContact("stream", "");
+  setTitle(t("title"));
+  reveal(false);
+  setText(byId("token-trouble"), reason);
   byId("token-form").elements.token.focus();
 }
 

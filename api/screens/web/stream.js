@@ -20,6 +20,8 @@ const HIDDEN = 30_000;
 //   contact(lost)                null while the screen is up to date, otherwise the Date of the last message
 //   neededHidden()               optional: true while a hidden tab must keep its connection
 //   refused()                    there is no session, or it has ended, or what is shown is gone: the stream is closed until open is called
+//   headers()                    optional: more headers of each request
+//   rejected(status)             optional: there is no such stream (400, 404, 422), which is tried no more until follow or open is called
 export class Stream {
   #url;
   #handlers;
@@ -80,6 +82,13 @@ export class Stream {
     }
   }
 
+  // follow shows what another address sends from now on.
+  follow(url) {
+    this.#url = url;
+    this.#failures = 0;
+    this.isOpen ? this.renew() : this.open();
+  }
+
   get isOpen() {
     return this.#last !== null;
   }
@@ -94,11 +103,16 @@ export class Stream {
     const clock = new MessageClock(this.#begun);
     try {
       const response = await fetch(this.#url, {
-        headers: { Accept: "text/event-stream" }, cache: "no-store", signal: attempt.signal,
+        headers: { Accept: "text/event-stream", ...this.#handlers.headers?.() }, cache: "no-store", signal: attempt.signal,
       });
       if ([401, 403, 410].includes(response.status)) {
         this.close();
         this.#handlers.refused();
+        return;
+      }
+      if (this.#handlers.rejected && [400, 404, 422].includes(response.status)) {
+        this.close();
+        this.#handlers.rejected(response.status);
         return;
       }
       if (response.ok) {
@@ -130,7 +144,7 @@ export class Stream {
       return;
     }
     const data = JSON.parse(text);
-    const { sentAt, late, earlier } = clock.measure(data.now, received);
+    const { sentAt, late, earlier } = clock.measure(data.now ?? data.at, received);
     if (earlier > 0) {
       this.#handlers.sentEarlier(earlier);
     }

@@ -14,7 +14,7 @@ const { Stream, readEvents } = await import("./stream.js");
 
 // A gateway whose next streams get these responses, one after the other.
 const responses = [];
-const server = createServer((request, response) => (responses.shift() ?? assert.fail("unexpected request"))(response)).listen(0, "127.0.0.1");
+const server = createServer((request, response) => (responses.shift() ?? assert.fail("unexpected request"))(response, request)).listen(0, "127.0.0.1");
 await once(server, "listening");
 const bound = { timeout: 30_000 }; // ms
 const address = `http://127.0.0.1:${server.address().port}/stream`;
@@ -25,8 +25,8 @@ after(() => {
 
 const sse = (response) => response.writeHead(200, { "Content-Type": "text/event-stream" });
 
-// openStream opens a stream; call(n) waits for the nth call of its handlers.
-function openStream(hiddenTimeout) {
+// openStream opens a stream with these handlers beside those that are recorded; call(n) waits for the nth call of its handlers.
+function openStream(hiddenTimeout, more = () => ({})) {
   const calls = [];
   let wake = () => {};
   const record = (...call) => {
@@ -35,7 +35,7 @@ function openStream(hiddenTimeout) {
   };
   const stream = new Stream(address, {
     message: (name, data) => record("message", name, data), sentEarlier: (ms) => record("sentEarlier", ms),
-    contact: (lost) => record("contact", lost !== null), refused: () => record("refused"),
+    contact: (lost) => record("contact", lost !== null), refused: () => record("refused"), ...more(record),
   }, hiddenTimeout);
   stream.open();
   return {
@@ -103,6 +103,34 @@ test("the end of a session closes the stream, by its last message or by a refusa
   refused.stream.open();
   assert.deepEqual(await refused.call(2), ["message", "picture", { n: 3 }]);
   refused.stream.close();
+});
+
+test("each connection has the headers of that moment, and may follow another address", bound, async () => {
+  const asked = [];
+  const answer = (n) => (response, request) => {
+    asked.push([request.url, request.headers.authorization]);
+    sse(response).write(`event: picture\ndata: {"n":${n}}\n\n`);
+  };
+  responses.push(answer(1), answer(2));
+  let token = "one";
+  const { stream, calls, call } = openStream(undefined, () => ({ headers: () => ({ Authorization: `Bearer ${token}` }) }));
+  assert.deepEqual(await call(1), ["message", "picture", { n: 1 }]);
+  token = "two";
+  stream.follow(`${address}?range=north`);
+  assert.deepEqual(await call(2), ["message", "picture", { n: 2 }]);
+  assert.deepEqual(asked, [["/stream", "Bearer one"], ["/stream?range=north", "Bearer two"]]);
+  assert.equal(calls.length, 2);
+  stream.close();
+});
+
+test("what there is not is asked for once, if the page can say so", bound, async () => {
+  responses.push((response) => response.writeHead(404).end(), (response) => sse(response).write('event: picture\ndata: {"n":4}\n\n'));
+  const { stream, call } = openStream(undefined, (record) => ({ rejected: (status) => record("rejected", status) }));
+  assert.deepEqual(await call(1), ["rejected", 404]);
+  assert.equal(stream.isOpen, false);
+  stream.follow(address);
+  assert.deepEqual(await call(2), ["message", "picture", { n: 4 }]);
+  stream.close();
 });
 
 test("renew replaces the connection at once, and reports lost contact without a response", bound, async () => {

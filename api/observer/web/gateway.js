@@ -1,0 +1,36 @@
+// Requests of the page to the gateway.
+
+const TIMEOUT = 6_000; // ms; the gateway responds within 5 s
+
+// Refused is the error of a failed request. status is 0 without a response.
+export class Refused extends Error {
+  constructor(status) {
+    super(`status ${status}`);
+    this.status = status;
+  }
+}
+
+// fetchJSON returns the body at the path. It throws only a Refused.
+export async function fetchJSON(path, token) {
+  return request(path, token, {}, (response) => response.json());
+}
+
+// post asks for what is at the path. It throws only a Refused; with status 0 it is not known whether it was done.
+export async function post(path, token) {
+  return request(path, token, { method: "POST" }, () => {});
+}
+
+async function request(path, token, options, read) {
+  let response;
+  try {
+    response = await fetch(path, {
+      ...options, headers: { Accept: "application/json", Authorization: `Bearer ${token}` }, cache: "no-store", signal: AbortSignal.timeout(TIMEOUT),
+    });
+    if (response.ok) {
+      return await read(response);
+    }
+  } catch {
+    throw new Refused(0);
+  }
+  throw new Refused(response.status);
+}

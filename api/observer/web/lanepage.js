@@ -1,0 +1,107 @@
+// The page of one lane: its actors, how it stands, and its latest commands.
+import { now as clock, onTick } from "/screens/clock.js";
+import { element } from "/screens/element.js";
+import { ActorTable } from "./actortable.js";
+import { erase, facts, kindName, rangeAddress, redraw, section, stateName, table } from "./draw.js";
+import { Rates } from "./rates.js";
+import { milliseconds, moment, span } from "./times.js";
+import { reconnectButton } from "./reconnect.js";
+import { said } from "./why.js";
+
+const NOTHING = "–";
+
+export class LanePage {
+  #t;
+  #nav = element("nav");
+  #table;
+  #actors;
+  #rest = element("div.part");
+  #rates = new Rates();
+  #at = 0; // the gateway's time of the latest answer, in ms
+  #received = 0; // when it came, by now() of clock.js
+
+  // token() is the operator's.
+  constructor(t, root, token) {
+    this.#t = t;
+    this.#table = new ActorTable(t, t("actors"));
+    this.#actors = element("section", { hidden: true }, element("h2", {}, t("actors")), this.#table.element,
+      reconnectButton(t, () => `${location.pathname}/reconnect${location.search}`, token));
+    this.#nav.setAttribute("aria-label", t("ranges"));
+    root.append(this.#nav, this.#actors, this.#rest);
+    onTick(() => this.#table.tick(this.#now()));
+  }
+
+  // path is the address of what show shows.
+  get path() {
+    return location.pathname + location.search;
+  }
+
+  titleOf({ name, range }) {
+    return `${name}, ${range}`;
+  }
+
+  showRanges() {}
+
+  show(health) {
+    const t = this.#t;
+    [this.#at, this.#received] = [Date.parse(health.at), clock()];
+    const { at: _, actors, ...rest } = health;
+    redraw(this.#nav, [health.range_id, health.range], () => [
+      element("a", { href: "/observer" }, t("all_ranges")), " · ", element("a", { href: rangeAddress(health.range_id) }, health.range),
+    ]);
+    this.#rates.receive(health);
+    this.#table.show(actors, { rateOf: (actor) => this.#rates.of(actor), ofOneRange: true, now: this.#now() });
+    this.#actors.hidden = false;
+    redraw(this.#rest, rest, () => [this.#facts(health), this.#commands(health.commands)]);
+  }
+
+  clear() {
+    erase(this.#nav);
+    this.#actors.hidden = true;
+    this.#table.show([], { now: 0 });
+    erase(this.#rest);
+  }
+
+  // now returns the gateway's time, in ms.
+  #now() {
+    return this.#at + clock() - this.#received;
+  }
+
+  #facts({ lane_id, session, hold, locked, link, not_usable_because: unusable, turn, last_turn: last, restarts, unsaved }) {
+    const t = this.#t;
+    return facts(
+      [t("lane"), element("code", {}, lane_id)],
+      [t("lane.session"), session
+        ? element("span", {}, t("lane.session_of", { phase: t(`phase.${session.phase}`), minutes: t.number(session.minutes_remaining) }), " ", element("code", {}, session.session_id))
+        : t("none")],
+      [t("lane.hold"), hold ? t(locked ? "lane.held_confirmed" : "lane.held") : t("none"), hold ? (locked ? "warn" : "danger") : ""],
+      [t("links.link"), t("lane.link_of", { state: stateName(t, link.state), time: moment(t, link.since), n: link.restarts }), link.state === "up" ? "good" : "danger"],
+      [t("lane.link_error"), link.last_error ? said(t, link.last_error) : t("lane.no_link_error")],
+      [t("lane.usable"), unusable ? t("lane.not_usable", { reason: said(t, unusable) }) : t("yes"), unusable ? "danger" : "good"],
+      [t("lane.waits"), turn ? t(turn.counts ? "lane.waits_for" : "lane.waits_uncounted", { time: span(t, turn.seconds * 1000) }) : t("no")],
+      [t("lane.last_turn"), last ? t("lane.last_turn_of", { time: span(t, last.seconds * 1000), until: moment(t, last.at) }) : t("none")],
+      [t("restarted.restarts"), restarts.count > 0
+        ? t("lane.restarts_of", { n: t.number(restarts.count), time: moment(t, restarts.last_at), kind: kindName(t, restarts.last_kind), on: restarts.last_on })
+        : t("none"), restarts.count > 0 ? "warn" : "good"],
+      [t("lane.state"), unsaved ? t("lane.unsaved", { n: unsaved.changes, time: moment(t, unsaved.since) }) : t("lane.saved"), unsaved ? "warn" : "good"],
+    );
+  }
+
+  #commands(commands) {
+    const t = this.#t;
+    return section(t("commands"), table(t("commands"), [
+      { title: t("commands.at"), cell: ({ at }) => moment(t, at) },
+      { title: t("commands.by"), cell: ({ by, who }) => (who ? `${this.#by(by)}: ${who}` : this.#by(by)) },
+      { title: t("commands.command"), cell: ({ command }) => command },
+      { title: t("commands.result"), cell: ({ result }) => element(`span.state.${result === "ok" ? "ok" : "refused"}`, {}, result) },
+      { title: t("commands.took"), cell: ({ took_ms }) => milliseconds(t, took_ms), number: true },
+      { title: t("commands.waited"), cell: ({ waited_ms }) => milliseconds(t, waited_ms), number: true },
+      { title: t("commands.session"), cell: ({ session_id }) => (session_id ? element("code", {}, session_id) : NOTHING) },
+      { title: t("commands.trace"), cell: ({ trace_id }) => (trace_id ? element("code", {}, trace_id) : NOTHING) },
+    ], commands, t("commands.none")));
+  }
+
+  #by(who) {
+    return this.#t.has(`by.${who}`) ? this.#t(`by.${who}`) : who;
+  }
+}
