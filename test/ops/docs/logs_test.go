@@ -32,7 +32,7 @@ func TestALanesEveningByOneFilter(t *testing.T) {
 		}
 	}
 	require.NotEmpty(t, filter)
-	require.Len(t, lines, 2)
+	require.Len(t, lines, 3)
 	run := func(script, dir string) string {
 		t.Helper()
 		script = strings.ReplaceAll(script, "http://127.0.0.1:9090", playground.Operations)
@@ -49,7 +49,7 @@ func TestALanesEveningByOneFilter(t *testing.T) {
 	playground.HoldRange(true)
 	playground.HoldRange(false)
 	output := run(strings.Join(lines, "\n"), t.TempDir())
-	for _, want := range []string{`"live":12`, `"command":"release"`, `{"level":"debug"}`} {
+	for _, want := range []string{`"kind":"lane"`, `"live":12`, `"command":"release"`, `{"level":"debug"}`} {
 		require.Contains(t, output, want)
 	}
 	support.Eventually(t, "the session is resumed", func() bool {
