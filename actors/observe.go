@@ -20,9 +20,9 @@ type Observer struct{ r *Range }
 // errReconnected is no failure: an operator wants it.
 var errReconnected = errors.New("the link is made anew, as an operator wants it")
 
-// Reconnect has the link to the lane's hardware made anew, on record for who. Meanwhile the hardware does what it does
-// without a gateway, and gets the state that is wanted of it once the link is up again: what is held stays held. Errors:
-// lanes.ErrLaneNotFound, those that every method of Range may return.
+// Reconnect has the link to the lane's hardware made anew, on record for who. Meanwhile the hardware does what it
+// does without a gateway, and gets the state that is wanted of it once the link is up again: what is held stays held.
+// Errors: lanes.ErrLaneNotFound, those that every method of Range may return.
 func (o *Observer) Reconnect(ctx context.Context, who string, lane uuid.UUID) error {
 	r := o.r
 	switch err := context.Cause(r.life); {
