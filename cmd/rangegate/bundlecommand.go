@@ -127,7 +127,7 @@ func (c *operationsClient) read(ctx context.Context, path string) ([]byte, error
 	}
 	var failure struct{ Error, Code string }
 	if response.StatusCode >= 400 && json.Unmarshal(content, &failure) == nil && failure.Code != "" {
-		return nil, refusal{failure.Error, failure.Code}
+		return nil, refusal{failure.Error, failure.Code, response.StatusCode}
 	}
 	return content, nil
 }

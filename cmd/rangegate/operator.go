@@ -28,10 +28,13 @@ type operator struct {
 // operatorTimeout is above that of a request.
 const operatorTimeout = 10 * time.Second
 
-// refusal is the gateway's own sentence about a request, with its code.
-type refusal struct{ sentence, code string }
+// refusal is the gateway's own sentence about a request, with its code and the status of the answer.
+type refusal struct {
+	sentence, code string
+	status         int
+}
 
-// Error returns both.
+// Error returns the sentence and the code.
 func (r refusal) Error() string { return fmt.Sprintf("%s (%s)", r.sentence, r.code) }
 
 // ask sends a request to the operations address, with that JSON body unless it is nil. Its error is a refusal if the
@@ -91,7 +94,7 @@ func (c *operationsClient) ask(ctx context.Context, method, path string, body, i
 		if err := decoder.Decode(&failure); err != nil {
 			return fmt.Errorf("the gateway answers %s", response.Status)
 		}
-		return refusal{failure.Error, failure.Code}
+		return refusal{failure.Error, failure.Code, response.StatusCode}
 	}
 	if into == nil {
 		return nil

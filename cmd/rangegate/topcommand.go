@@ -8,237 +8,314 @@ import (
 	"net/url"
 	"os"
 	"os/signal"
+	"runtime/debug"
+	"slices"
 	"strconv"
-	"strings"
+	"syscall"
 	"time"
 
 	"github.com/google/uuid"
-	"golang.org/x/sys/unix"
 
 	"rangegate/cmd/rangegate/gateway"
 )
 
-// top shows the actors of the gateway of this machine in a terminal.
+// top shows the actors of the gateway of this machine, those in trouble first.
 type top struct {
+	Once     bool      `help:"Print one table and end, as where standard input or output is no terminal. The exit code is 1 without an answer."`
+	Sort     string    `enum:"trouble,backlog,age,restarts,lateness" default:"trouble" help:"What comes first: the most urgent trouble, the largest backlog, the longest in its state, the most restarts, or the latest timer (${enum})."`
+	Range    uuid.UUID `placeholder:"ID" help:"Only the actors of that range."`
+	Troubled bool      `name:"trouble" help:"Only the actors that are in trouble."`
 	operator
-	Once    bool   `help:"Print one table and end; so it does where standard input or output is no terminal."`
-	Sort    string `default:"trouble" enum:"trouble,backlog,age,restarts,lateness" help:"What comes first: ${enum}."`
-	Range   string `placeholder:"ID" help:"Only the actors of that range."`
-	Trouble bool   `help:"Only the actors that something holds up."`
 }
 
 // Help is shown below the flags.
 func (top) Help() string {
-	return `Shows each second how the gateway is doing, and below it its actors, those that something holds up first, each with the reason in a sentence. Keys: q ends it, p pauses, t b a r l sort by trouble, backlog, age, restarts, lateness.`
+	return "In a terminal the table is shown anew each second until q is pressed. Keys: q quits; t, b, a, r and l sort by trouble, backlog, age, restarts and lateness; p pauses."
 }
 
+// What a table is asked for.
 const (
-	topInterval = time.Second
-	// topTimeout is how long the gateway is waited for before it counts as lost: a person watches.
-	topTimeout = 3 * time.Second
-	// topOnce is how many actors one table has, and maxTop how many the gateway returns.
-	topOnce = 100
-	maxTop  = 500
+	topEvery    = time.Second
+	topSilence  = 3 * time.Second // until a request without an answer counts as no contact: a person watches
+	topOnceRows = 100
+	topMaxRows  = 500 // the gateway sends no more
 )
 
-// Run prints one table, or follows the gateway until q, or a signal.
+// Run prints one table, or shows it until the user quits. It fails when the gateway refuses, and where it prints one
+// table also when there is no answer.
 func (c top) Run(t *terminal) error {
-	if _, err := uuid.Parse(c.Range); c.Range != "" && err != nil {
-		return gateway.Misconfigured{Err: errors.New("--range: the id of a range is a UUID")}
-	}
 	client, err := c.connect(t.environ)
 	if err != nil {
 		return err
 	}
+	out, _ := t.out.(*os.File)
+	if !c.Once && isTerminal(os.Stdin) && isTerminal(out) {
+		w := topWatch{
+			top: c, environ: t.environ, client: client, screen: &screen{in: os.Stdin, out: out},
+			view: topView{order: c.Sort}, answered: time.Now(),
+		}
+		return w.run(t.ctx)
+	}
 	defer client.Close()
-	ask := func(ctx context.Context, order string, limit int) (topPicture, error) {
-		return c.ask(ctx, client, order, limit)
-	}
-	if c.Once || !isTerminal(os.Stdin) || !isTerminal(os.Stdout) {
-		return c.once(t, ask)
-	}
-	return followTop(t.ctx, screen{os.Stdin, os.Stdout}, c.Sort, ask)
-}
-
-// askTop asks the gateway for a picture in that order, with at most that many actors.
-type askTop func(ctx context.Context, order string, limit int) (topPicture, error)
-
-func (c top) ask(ctx context.Context, client *operationsClient, order string, limit int) (topPicture, error) {
-	query := url.Values{"sort": {order}, "limit": {strconv.Itoa(min(limit, maxTop))}}
-	path := "/actors"
-	if c.Range != "" {
-		query.Set("range", c.Range)
-		path += "?range=" + c.Range
-	}
-	if c.Trouble {
-		query.Set("trouble", "true")
-	}
-	picture := topPicture{order: order}
-	err := client.ask(ctx, http.MethodGet, path, nil, &picture.overview)
-	if err == nil {
-		err = client.ask(ctx, http.MethodGet, "/observer/actors?"+query.Encode(), nil, &picture.table)
-	}
-	var refused refusal
-	if errors.As(err, &refused) && refused.code == "not_found" {
-		err = gateway.Misconfigured{Err: errors.New("--range: the gateway has no range with that id")}
-	}
-	return picture, err
-}
-
-// once prints one table.
-func (c top) once(t *terminal, ask askTop) error {
-	picture, err := ask(t.ctx, c.Sort, topOnce)
+	picture, err := c.read(t.ctx, client, topQuery{c.Sort, topOnceRows})
 	if err != nil {
 		return err
 	}
-	view := topView{picture: &picture, order: c.Sort}
-	head, rows := topRows(picture, uncut)
-	for _, line := range append(append(view.head(uncut), head), rows...) {
+	head, rows := topRows(*picture, uncut)
+	for _, line := range slices.Concat(topView{picture: picture}.head(uncut), []string{head}, rows) {
 		t.printf("%s\n", line)
+	}
+	if left := picture.table.Total - len(picture.table.Actors); left > 0 {
+		t.printf("and %d more\n", left)
 	}
 	return nil
 }
 
-// screen is a terminal that is drawn on, and whose keys are read.
-type screen struct{ in, out *os.File }
-
-// The sequences of ECMA-48 and xterm.
-const (
-	enterScreen = "\x1b[?1049h\x1b[?25l" // the alternate one, without a cursor
-	leaveScreen = "\x1b[?25h\x1b[?1049l"
-	toTop       = "\x1b[H"
-	endLine     = "\x1b[K"
-	endScreen   = "\x1b[J"
-)
-
-// open takes each key as it is pressed, and returns how the terminal becomes what it was.
-func (s screen) open() (leave func(), err error) {
-	before, err := unix.IoctlGetTermios(int(s.in.Fd()), unix.TCGETS)
-	if err != nil {
-		return nil, fmt.Errorf("the terminal: %w", err)
-	}
-	keys := *before
-	keys.Lflag &^= unix.ICANON | unix.ECHO // signals are sent as before
-	keys.Cc[unix.VMIN], keys.Cc[unix.VTIME] = 1, 0
-	if err := unix.IoctlSetTermios(int(s.in.Fd()), unix.TCSETS, &keys); err != nil {
-		return nil, fmt.Errorf("the terminal: %w", err)
-	}
-	_, _ = s.out.WriteString(enterScreen)
-	return func() {
-		_, _ = s.out.WriteString(leaveScreen)
-		_ = unix.IoctlSetTermios(int(s.in.Fd()), unix.TCSETS, before)
-	}, nil
+// topQuery is what may be another for each table.
+type topQuery struct {
+	order string
+	rows  int
 }
 
-// size returns columns and lines; 80 and 24 where the terminal does not say.
-func (s screen) size() (width, height int) {
-	size, err := unix.IoctlGetWinsize(int(s.out.Fd()), unix.TIOCGWINSZ)
-	if err != nil || size.Col == 0 || size.Row == 0 {
-		return 80, 24
+// read asks for the sums and for the table.
+func (c top) read(ctx context.Context, client *operationsClient, q topQuery) (*topPicture, error) {
+	picture := &topPicture{of: q}
+	of := url.Values{}
+	if c.Range != uuid.Nil {
+		of.Set("range", c.Range.String())
 	}
-	return int(size.Col), int(size.Row)
+	if err := client.ask(ctx, http.MethodGet, (&url.URL{Path: "/actors", RawQuery: of.Encode()}).String(), nil, &picture.overview); err != nil {
+		return nil, c.explain(err)
+	}
+	of.Set("sort", q.order)
+	of.Set("limit", strconv.Itoa(min(q.rows, topMaxRows)))
+	if c.Troubled {
+		of.Set("trouble", "true")
+	}
+	if err := client.ask(ctx, http.MethodGet, "/observer/actors?"+of.Encode(), nil, &picture.table); err != nil {
+		return nil, c.explain(err)
+	}
+	picture.table.At = picture.table.At.Local()
+	return picture, nil
 }
 
-// draw writes the lines over what is there: nothing is cleared before, so that nothing flickers.
-func (s screen) draw(lines []string) {
-	_, _ = s.out.WriteString(toTop + strings.Join(lines, endLine+"\r\n") + endLine + endScreen)
+// explain says what a path that is not found means.
+func (c top) explain(err error) error {
+	var refused refusal
+	switch {
+	case !errors.As(err, &refused) || refused.code != "not_found":
+		return err
+	case c.Range != uuid.Nil:
+		return gateway.Misconfigured{Err: errors.New("--range: the gateway has no range with that id")}
+	}
+	return refusal{"the gateway of this machine is of a version that shows no table of its actors", refused.code, refused.status}
 }
 
-// keysOf sends each key. It ends with the process: a read of a terminal cannot be given up.
-func (s screen) keysOf() <-chan byte {
+// isPermanent is true for the refusal of a request that would be refused again.
+func isPermanent(err error) bool {
+	var refused refusal
+	if errors.As(err, &refused) {
+		return refused.status < http.StatusInternalServerError && refused.status != http.StatusTooManyRequests
+	}
+	return errors.As(err, &gateway.Misconfigured{})
+}
+
+// topWatch shows the table until the user quits. Its methods run on one goroutine, which alone writes to the terminal.
+type topWatch struct {
+	top
+	screen  *screen
+	environ []string
+	client  *operationsClient
+	view    topView
+
+	waiting  bool      // for the answer to the newest request
+	began    time.Time // of that request
+	answered time.Time // when the gateway answered last, or when the command began
+}
+
+// topAnswer is what came of a request.
+type topAnswer struct {
+	picture *topPicture
+	err     error
+	crash   string // what the goroutine of the request panicked with
+}
+
+// run returns when the user quits, when ctx ends, or with the refusal of the first request. The terminal is restored
+// then, also after a panic.
+func (w *topWatch) run(ctx context.Context) (err error) {
+	defer func() { w.client.Close() }()
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP, syscall.SIGQUIT)
+	defer stop()
+	resized := make(chan os.Signal, 1)
+	signal.Notify(resized, syscall.SIGWINCH)
+	defer signal.Stop(resized)
+	defer func() { err = errors.Join(err, w.screen.leave()) }()
+	if err := w.screen.enter(); err != nil {
+		return err
+	}
+	keys := readKeys(ctx, w.screen.in)
+	answers := make(chan topAnswer, 1) // there is one request at a time
+	next := time.NewTicker(topEvery)
+	defer next.Stop()
+	w.ask(ctx, answers)
+	for {
+		if err := w.draw(time.Now()); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case key := <-keys:
+			if quit, err := w.press(key); quit || err != nil {
+				return err
+			}
+			w.askIfOutdated(ctx, answers) // while the user has paused, too
+		case <-resized:
+			w.askIfOutdated(ctx, answers)
+		case <-next.C:
+			if err := w.screen.enter(); err != nil { // after it was suspended
+				return err
+			}
+			if !w.view.paused {
+				w.ask(ctx, answers)
+			}
+		case answer := <-answers:
+			if answer.crash != "" {
+				panic(answer.crash)
+			}
+			if w.view.picture == nil && isPermanent(answer.err) {
+				return answer.err
+			}
+			w.accept(answer, time.Now())
+			w.askIfOutdated(ctx, answers)
+		}
+	}
+}
+
+// query is what the next table is asked for.
+func (w *topWatch) query() topQuery {
+	_, height := w.screen.size()
+	return topQuery{w.view.order, topFits(height)}
+}
+
+// askIfOutdated asks at once where a key, or another size of the terminal, wants another table than the one in view.
+func (w *topWatch) askIfOutdated(ctx context.Context, answers chan<- topAnswer) {
+	if w.view.picture != nil && w.view.lostAt.IsZero() && w.view.picture.of != w.query() {
+		w.ask(ctx, answers)
+	}
+}
+
+// ask sends a request in the background, unless one is under way.
+func (w *topWatch) ask(ctx context.Context, answers chan<- topAnswer) {
+	if w.waiting {
+		return
+	}
+	if !w.view.lostAt.IsZero() { // perhaps as the token, the address or the certificate is another one now
+		if again, err := w.connect(w.environ); err == nil {
+			w.client.Close()
+			w.client = again
+		}
+	}
+	client, query := w.client, w.query()
+	w.waiting, w.began = true, time.Now()
+	go func() {
+		var answer topAnswer
+		defer func() {
+			if caught := recover(); caught != nil { // here it would end the process before the terminal is restored
+				answer.crash = fmt.Sprintf("%v\n%s", caught, debug.Stack())
+			}
+			answers <- answer
+		}()
+		answer.picture, answer.err = w.read(ctx, client, query)
+	}()
+}
+
+// accept shows an answer, or that there is none.
+func (w *topWatch) accept(answer topAnswer, now time.Time) {
+	w.waiting = false
+	if answer.err == nil {
+		w.view.picture, w.view.lostAt, w.answered = answer.picture, time.Time{}, now
+		return
+	}
+	reason := answer.err
+	if failed := (&url.Error{}); errors.As(reason, &failed) {
+		reason = failed.Err // without the address, which the user has not typed
+	}
+	w.lose(reason.Error(), errors.As(answer.err, &refusal{}))
+}
+
+// lose keeps what is shown, and says since when it is not known to be so.
+func (w *topWatch) lose(reason string, refused bool) {
+	w.view.lostAt, w.view.reason, w.view.refused = w.answered, reason, refused
+}
+
+// press does what a key is for. It returns true for the one that quits.
+func (w *topWatch) press(key byte) (quit bool, err error) {
+	switch key {
+	case 'q':
+		return true, nil
+	case 'p':
+		w.view.paused = !w.view.paused
+	case suspendKey:
+		return false, w.screen.suspend()
+	}
+	for _, o := range topOrders {
+		if o.key == key {
+			w.view.order = o.order
+		}
+	}
+	return false, nil
+}
+
+// draw shows the view.
+func (w *topWatch) draw(now time.Time) error {
+	if w.waiting && now.Sub(w.began) >= topSilence {
+		w.lose("the gateway of this machine has not answered yet", false)
+	}
+	width, height := w.screen.size()
+	highlighted := []int{topHeadLines} // the head of the table
+	if !w.view.lostAt.IsZero() {
+		highlighted = append(highlighted, 0)
+	}
+	return w.screen.draw(w.view.frame(width, height), width, highlighted...)
+}
+
+// readKeys returns the keys that are pressed. Its goroutine ends with the process, as a read of a terminal cannot be
+// given up.
+func readKeys(ctx context.Context, in *os.File) <-chan byte {
 	keys := make(chan byte)
 	go func() {
-		for key := make([]byte, 1); ; {
-			if n, err := s.in.Read(key); n == 0 || err != nil {
+		buffer := make([]byte, 64)
+		for {
+			n, err := in.Read(buffer)
+			if n == 0 || err != nil {
 				return
 			}
-			keys <- key[0]
+			for _, key := range characters(buffer[:n]) {
+				select {
+				case keys <- key:
+				case <-ctx.Done():
+					return
+				}
+			}
 		}
 	}()
 	return keys
 }
 
-// followTop shows what the gateway answers, each second, until the key q or the end of ctx. A gateway that does not
-// answer is asked again, and what it said last stays.
-func followTop(ctx context.Context, s screen, order string, ask askTop) error {
-	leave, err := s.open()
-	if err != nil {
-		return err
-	}
-	defer leave() // also on a panic
-	resized := make(chan os.Signal, 1)
-	signal.Notify(resized, unix.SIGWINCH)
-	defer signal.Stop(resized)
-	type answer struct {
-		picture topPicture
-		err     error
-	}
-	answers := make(chan answer, 1)
-	ctx, end := context.WithCancel(ctx)
-	defer end()
-	asking, again := false, false // a request is under way; another one follows it at once
-	request := func(view topView) {
-		if again = asking; asking {
-			return
+// characters returns what was typed without keys that have no character, such as an arrow: escape, [ or O, parameters,
+// and a letter. Such a sequence is read in one piece; an escape at the end is the key of that name.
+func characters(typed []byte) (keys []byte) {
+	for i := 0; i < len(typed); i++ {
+		if typed[i] != escape {
+			keys = append(keys, typed[i])
+			continue
 		}
-		asking = true
-		_, height := s.size()
-		go func() {
-			ctx, cancel := context.WithTimeout(ctx, topTimeout)
-			defer cancel()
-			picture, err := ask(ctx, view.order, topFits(height))
-			answers <- answer{picture, err}
-		}()
-	}
-	ticker := time.NewTicker(topInterval)
-	defer ticker.Stop()
-	keys, answered, view := s.keysOf(), time.Now(), topView{order: order}
-	for request(view); ; s.draw(view.frame(s.size())) {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-resized:
-		case <-ticker.C:
-			if !view.paused {
-				request(view)
-			}
-		case a := <-answers:
-			asking = false
-			var wrong gateway.Misconfigured
-			switch {
-			case errors.As(a.err, &wrong):
-				return a.err
-			case a.err != nil:
-				view.lostAt, view.reason = answered, a.err.Error()
-			default:
-				answered, view.lostAt, view.reason = time.Now(), time.Time{}, ""
-				view.picture = &a.picture
-			}
-			if again {
-				request(view)
-			}
-		case key := <-keys:
-			if key == 'q' {
-				return nil
-			}
-			if view.press(key) {
-				request(view)
+		if i++; i < len(typed) && (typed[i] == '[' || typed[i] == 'O') {
+			for i++; i < len(typed) && (typed[i] < '@' || typed[i] > '~'); {
+				i++
 			}
 		}
 	}
-}
-
-// press does what the key says, and reports whether the gateway is to be asked at once.
-func (v *topView) press(key byte) (ask bool) {
-	if key == 'p' {
-		v.paused = !v.paused
-		return !v.paused
-	}
-	for _, o := range topOrders {
-		if o.key == key {
-			v.order = o.order
-			return true
-		}
-	}
-	return false
+	return keys
 }

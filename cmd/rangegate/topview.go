@@ -1,8 +1,8 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,7 +16,7 @@ import (
 type topPicture struct {
 	overview topOverview
 	table    topTable
-	order    string // of the table, as it was asked for
+	of       topQuery
 }
 
 // topOverview is what is read of GET /actors.
@@ -68,8 +68,9 @@ var topOrders = []struct {
 type topView struct {
 	picture *topPicture // nil: the gateway has not answered yet
 	// lostAt is when the gateway answered last, or when the command began; zero: it answers.
-	lostAt time.Time
-	reason string // why it does not answer
+	lostAt  time.Time
+	reason  string // why it does not answer
+	refused bool   // it answers, and refuses
 
 	order  string // that the next table is asked for
 	paused bool
@@ -78,22 +79,26 @@ type topView struct {
 // uncut is the width of lines that are not cut.
 const uncut = 0
 
-// The widest names, in characters.
+// widestName is the most characters of a name that are shown.
 const widestName = 24
 
 // head returns the three lines above the table.
 func (v topView) head(width int) []string {
 	first := []string{"rangegate top"}
-	if !v.lostAt.IsZero() {
-		first = append(first, "NO CONTACT since "+v.lostAt.Format(time.TimeOnly)+": "+v.reason)
+	switch {
+	case !v.lostAt.IsZero() && v.refused:
+		first = []string{"REFUSED since " + v.lostAt.Format(time.TimeOnly) + ": " + v.reason}
+	case !v.lostAt.IsZero():
+		first = []string{"NO CONTACT since " + v.lostAt.Format(time.TimeOnly) + ": " + v.reason}
+	case v.picture != nil:
+		first = append(first, v.picture.table.At.Format(time.TimeOnly))
+	default:
+		first = append(first, "waiting for the gateway of this machine")
 	}
 	if v.picture == nil {
 		return []string{topLine(width, first...), "", ""}
 	}
 	all, table := v.picture.overview.All, v.picture.table
-	if v.lostAt.IsZero() {
-		first = append(first, table.At.Format(time.TimeOnly))
-	}
 	ranges := fmt.Sprintf("%d of %s running", all.Running, preflight.Number(all.Ranges, "range"))
 	if all.Elsewhere > 0 {
 		ranges += fmt.Sprintf(", %d elsewhere", all.Elsewhere)
@@ -156,28 +161,22 @@ func (v topView) keys(width int) string {
 
 // topRows returns the head of the table and a line for each actor. Without an actor there is one line that says so.
 func topRows(p topPicture, width int) (head string, rows []string) {
-	cells := make([][]string, 0, len(p.table.Actors)+1)
-	columns := []topColumn{{"KIND", 0}, {"NAME", widestName}, {"RANGE", widestName}, {"STATE", 0}, {"SINCE", 0}, {"WAITING", 0}, {"RESTARTS", 0}, {"LATE", 0}, {"WHY", 0}}
-	without := func(name string) {
-		columns = slices.DeleteFunc(columns, func(c topColumn) bool { return c.name == name })
+	columns := []string{"KIND", "NAME"}
+	if p.overview.All.Ranges > 1 {
+		columns = append(columns, "RANGE")
 	}
-	if p.overview.All.Ranges <= 1 {
-		without("RANGE")
+	columns = append(columns, "STATE", "SINCE", "WAITING", "RESTARTS")
+	if p.of.order == "lateness" {
+		columns = append(columns, "LATE")
 	}
-	if p.order != "lateness" {
-		without("LATE")
-	}
-	header := make([]string, len(columns))
-	for i, column := range columns {
-		header[i] = column.name
-	}
-	cells = append(cells, header)
+	columns = append(columns, "WHY")
+	cells := [][]string{columns}
 	for _, actor := range p.table.Actors {
 		row := make([]string, len(columns))
 		for i, column := range columns {
-			row[i] = printable(actor.cell(column.name, p.table.At))
-			if column.widest > 0 {
-				row[i] = cut(row[i], column.widest)
+			row[i] = printable(actor.cell(column, p.table.At))
+			if column == "NAME" || column == "RANGE" {
+				row[i] = cut(row[i], widestName)
 			}
 		}
 		cells = append(cells, row)
@@ -189,12 +188,6 @@ func topRows(p topPicture, width int) (head string, rows []string) {
 	return lines[0], lines[1:]
 }
 
-// topColumn is a column of the table; widest is 0 where nothing is cut.
-type topColumn struct {
-	name   string
-	widest int
-}
-
 // cell returns what is in the column of that name.
 func (a topActor) cell(column string, at time.Time) string {
 	switch column {
@@ -203,7 +196,7 @@ func (a topActor) cell(column string, at time.Time) string {
 	case "NAME":
 		switch a.Kind {
 		case "events":
-			return a.Webhook
+			return cmp.Or(a.Webhook, "-") // a range's only webhook may have no name
 		case "range":
 			return a.Range
 		}
@@ -274,7 +267,14 @@ func topAge(since *time.Time, at time.Time) string {
 	return fmt.Sprintf("%d d", int(age.Hours()/24))
 }
 
-func milliseconds(ms float64) string { return strconv.FormatFloat(ms, 'f', 2, 64) + " ms" }
+// milliseconds returns them with their unit, or seconds from 1 s on: a session that ended while no gateway ran is
+// stopped at the start, minutes late.
+func milliseconds(ms float64) string {
+	if ms >= 1000 {
+		return strconv.FormatFloat(ms/1000, 'f', 1, 64) + " s"
+	}
+	return strconv.FormatFloat(ms, 'f', 2, 64) + " ms"
+}
 
 // printable replaces each character that could control the terminal or the direction of its text. White space becomes a
 // space.
@@ -283,7 +283,7 @@ func printable(text string) string {
 		switch {
 		case unicode.IsSpace(r):
 			return ' '
-		case unicode.IsControl(r), unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp):
+		case unicode.IsControl(r), unicode.Is(unicode.Cf, r):
 			return unicode.ReplacementChar
 		}
 		return r
@@ -312,5 +312,11 @@ func (v topView) frame(width, height int) []string {
 	return append(lines[:max(height-1, 0)], v.keys(width))
 }
 
+// The lines of a terminal that have no actor.
+const (
+	topHeadLines = 3
+	topOverhead  = topHeadLines + 2 // with the head of the table and the keys
+)
+
 // topFits returns how many actors a terminal of that height has room for, at least one.
-func topFits(height int) int { return max(height-len("head")-len("k"), 1) }
+func topFits(height int) int { return max(height-topOverhead, 1) }
