@@ -145,6 +145,35 @@ func TestTheHealthOfTimers(t *testing.T) {
 	})
 }
 
+// A session that ended while no gateway ran is stopped at the start: that says nothing about the timers.
+func TestAnEndInADowntimeIsNoLateTimer(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.create(0, 1)
+		f.shutDown()
+		f.advance(time.Hour)
+		f.start()
+		require.Equal(t, lanes.Expired, f.endedSession(session).Reason)
+		require.Zero(t, f.Health().LateP99)
+		require.Zero(t, f.timersMeasured())
+
+		f.create(0, 1)
+		f.advance(time.Minute)
+		require.Equal(t, uint64(1), f.timersMeasured(), "one that ended in this process")
+	})
+}
+
+// timersMeasured is how many timers were measured.
+func (f *fixture) timersMeasured() (count uint64) {
+	families, err := f.registry.Gather()
+	require.NoError(f, err)
+	for _, family := range families {
+		if family.GetName() == "rangegate_timer_lateness_seconds" {
+			count += family.GetMetric()[0].GetHistogram().GetSampleCount()
+		}
+	}
+	return count
+}
+
 // commandSummaries returns the latest commands of the i-th lane, newest first: who, what, how it ended.
 func (f *fixture) commandSummaries(i int) (summaries []string) {
 	f.Helper()

@@ -395,7 +395,8 @@ func (l *laneActor) close(q *request, change lanes.Change) {
 	}
 	closed, _ := l.queue.afterClosings(change.Lane, l.now)
 	l.want(closed)
-	if deadline, running := l.lane.Deadline(); running && q.by == lanes.ByTimer {
+	deadline, running := l.lane.Deadline()
+	if running && q.by == lanes.ByTimer && !deadline.Before(l.r.since) { // before that no process could stop it
 		now := l.r.clock.Now()
 		late := now.Since(deadline)
 		l.r.metrics.TimerLateness.Observe(late.Seconds())

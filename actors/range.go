@@ -45,6 +45,7 @@ type Range struct {
 	*Observer
 
 	id        uuid.UUID
+	since     lanes.Instant // this process loads it
 	clock     clock.Clock
 	metrics   *metrics.Metrics
 	log       zerolog.Logger

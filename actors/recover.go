@@ -28,13 +28,14 @@ var ErrLayout = errors.New("the configuration has lost a lane that is in use")
 // recover loads a range that was claimed in that epoch, and carries its lanes over to the machine's present
 // boot. What that changed is to be saved once the range starts, before any lane has anything to save.
 func (g *Gateway) recover(ctx context.Context, s Settings, epoch uint64) (*Range, []*commit.Write, error) {
+	since := g.clock.Now()
 	loaded, err := g.store.Load(ctx, s.Layout.Range)
 	if err != nil {
 		return nil, nil, fmt.Errorf("loading it: %w", err)
 	}
 	inForce := newSettings(s)
 	r := &Range{
-		id: s.Layout.Range, clock: g.clock, metrics: g.metrics,
+		id: s.Layout.Range, since: since, clock: g.clock, metrics: g.metrics,
 		log:       g.log.With().Stringer("range_id", s.Layout.Range).Logger(),
 		board:     board.New(inForce.Layout, inForce.at, g.clock.Now),
 		keys:      idempotency.New(loaded.Keys),
