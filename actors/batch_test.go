@@ -105,10 +105,14 @@ func TestSessionsChangePlaces(t *testing.T) {
 		_, err := f.batch(true, f.moveTo(1, sessions[0]), f.moveTo(0, sessions[1]))
 		require.NoError(t, err)
 		require.Equal(t, []uuid.UUID{sessions[1], sessions[0], sessions[2]}, f.activeSessions())
-		results, err := f.batch(false, f.moveTo(1, sessions[1]), f.moveTo(2, sessions[0]), f.moveTo(0, sessions[2]), stopOf(sessions[0]))
+		results, err := f.batch(false, f.moveTo(1, sessions[1]), f.moveTo(2, sessions[0]), f.moveTo(0, sessions[2]),
+			stopOf(sessions[0]))
 		require.NoError(t, err)
 		require.Equal(t, make([]error, 4), errorsOf(results))
-		require.Equal(t, []int{1, -1, 0}, []int{f.laneOfSession(sessions[1]), f.laneOfSession(sessions[0]), f.laneOfSession(sessions[2])})
+		require.Equal(t, []int{1, -1, 0}, []int{
+			f.laneOfSession(sessions[1]), f.laneOfSession(sessions[0]),
+			f.laneOfSession(sessions[2]),
+		})
 		f.requireOpen(0, 1)
 		f.restart()
 		require.Equal(t, []uuid.UUID{sessions[2], sessions[1]}, f.activeSessions())
@@ -136,7 +140,8 @@ func TestAnAtomicBatchIsDoneAsAWhole(t *testing.T) {
 		gone := f.create(2, 30)
 		f.stop(gone)
 		before := len(f.eventLog())
-		_, err := f.batch(true, stopOf(first), f.saleOn(1, f.newSale(30)), modifyOf(second, -40), modifyOf(gone, 5), pauseOf(uuid.New()))
+		_, err := f.batch(true, stopOf(first), f.saleOn(1, f.newSale(30)), modifyOf(second, -40), modifyOf(gone, 5),
+			pauseOf(uuid.New()))
 		var refused lanes.Refusals
 		require.ErrorAs(t, err, &refused)
 		require.Equal(t, lanes.Refusals{
@@ -154,10 +159,12 @@ func TestABatchDoesWhatItCan(t *testing.T) {
 		sale := f.newSale(30)
 		stray := f.newSale(30)
 		stray.Group = uuid.New()
-		results, err := f.batch(false, f.saleOn(0, f.newSale(30)), pauseOf(first), f.saleOn(1, sale), f.saleOn(2, stray),
+		results, err := f.batch(false, f.saleOn(0, f.newSale(30)), pauseOf(first), f.saleOn(1, sale),
+			f.saleOn(2, stray),
 			lanes.Operation{Lane: uuid.New(), Command: f.newSale(30)})
 		require.NoError(t, err)
-		require.Equal(t, []error{lanes.ErrLaneOccupied, nil, nil, lanes.ErrGroupNotFound, lanes.ErrLaneNotFound}, errorsOf(results))
+		require.Equal(t, []error{lanes.ErrLaneOccupied, nil, nil, lanes.ErrGroupNotFound, lanes.ErrLaneNotFound},
+			errorsOf(results))
 		f.requireOpen(1)
 		require.Equal(t, []uuid.UUID{first, sale.Session}, f.activeSessions())
 
@@ -175,11 +182,17 @@ func TestABatchIsDoneOnceForItsKey(t *testing.T) {
 	for _, atomic := range []bool{true, false} {
 		t.Run(fmt.Sprint("atomic ", atomic), func(t *testing.T) {
 			runFixture(t, func(t *testing.T, f *fixture) {
-				key := &lanes.KeyOf[[]lanes.BatchResult]{Name: "k", Fingerprint: "f", Render: func(results []lanes.BatchResult) (int, []byte) {
-					return 200, fmt.Append(nil, errorsOf(results))
-				}}
+				key := &lanes.KeyOf[[]lanes.BatchResult]{
+					Name: "k", Fingerprint: "f",
+					Render: func(results []lanes.BatchResult) (int, []byte) {
+						return 200, fmt.Append(nil, errorsOf(results))
+					},
+				}
 				session := f.create(0, 30)
-				batch := lanes.Batch{Operations: []lanes.Operation{modifyOf(session, 15), f.saleOn(1, f.newSale(30))}, Atomic: atomic}
+				batch := lanes.Batch{
+					Operations: []lanes.Operation{modifyOf(session, 15), f.saleOn(1, f.newSale(30))},
+					Atomic:     atomic,
+				}
 				_, err := f.Batch(f.requestContext(), batch, key)
 				require.NoError(t, err)
 				f.restart()

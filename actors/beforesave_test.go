@@ -42,7 +42,8 @@ func TestAPauseDuringASaveShowsNoMinutesThatAreNotSaved(t *testing.T) {
 		require.NoError(t, <-added)
 		require.NoError(t, <-paused)
 		synctest.Wait()
-		require.Equal(t, 90*time.Minute-time.Millisecond, f.controller(0).Shown().Remaining, "paused, with the minutes that are saved now")
+		require.Equal(t, 90*time.Minute-time.Millisecond, f.controller(0).Shown().Remaining,
+			"paused, with the minutes that are saved now")
 		require.False(t, f.isOpen(0))
 	}, withRecorder(&recorder))
 }
@@ -187,11 +188,13 @@ func TestBeforeASaveTheHardwareLearnsOnlyOfWhatCloses(t *testing.T) {
 	step := rapid.Custom(func(t *rapid.T) judgedStep {
 		return judgedStep{
 			action: rapid.SampledFrom([]string{
-				"create", "create", "create waiting", "enter", "modify", "modify", "buy", "pause", "resume", "move", "stop",
+				"create", "create", "create waiting", "enter", "modify", "modify", "buy", "pause", "resume",
+				"move", "stop",
 				"hold", "hold lane", "lift", "lift lane", "cut link", "panic", "park", "kill", "take over",
 			}).Draw(t, "action"),
-			lane:  rapid.IntRange(0, 1).Draw(t, "lane"),
-			after: time.Duration(rapid.SampledFrom([]int{0, 0, 0, 60, 200, 700, 3000, 58_000}).Draw(t, "after")) * time.Millisecond,
+			lane: rapid.IntRange(0, 1).Draw(t, "lane"),
+			after: time.Duration(rapid.SampledFrom([]int{0, 0, 0, 60, 200, 700, 3000, 58_000}).Draw(t,
+				"after")) * time.Millisecond,
 		}
 	})
 	flush := rapid.Custom(func(t *rapid.T) judgedFlush {
@@ -199,7 +202,8 @@ func TestBeforeASaveTheHardwareLearnsOnlyOfWhatCloses(t *testing.T) {
 		return judgedFlush{
 			before: time.Duration(rapid.SampledFrom(delays).Draw(t, "before")) * time.Millisecond,
 			after:  time.Duration(rapid.SampledFrom(delays).Draw(t, "after")) * time.Millisecond,
-			end:    rapid.SampledFrom([]string{"saved", "saved", "saved", "saved", "refused", "reply lost", "hangs"}).Draw(t, "end"),
+			end: rapid.SampledFrom([]string{"saved", "saved", "saved", "saved", "refused", "reply lost", "hangs"}).
+				Draw(t, "end"),
 		}
 	})
 	rapid.Check(t, func(rt *rapid.T) {
@@ -317,7 +321,8 @@ func (j *hardwareJudge) flush(ctx context.Context, batch store.Batch, flush func
 		j.holds = *batch.Holds // the release of a lane that is parked, and takes no request, is the range's alone
 		for lane := range j.pressed {
 			saved := j.saved[lane]
-			if j.lifting[lane] && (len(saved) == 0 || !saved[len(saved)-1].Held) && !batch.Holds.Over(lanes.Place{ID: lane}) {
+			if j.lifting[lane] && (len(saved) == 0 || !saved[len(saved)-1].Held) &&
+				!batch.Holds.Over(lanes.Place{ID: lane}) {
 				j.pressed[lane] = false
 			}
 		}
@@ -396,7 +401,9 @@ func (j *hardwareJudge) run(f *fixture, steps []judgedStep) {
 	ctx, cancel := context.WithCancel(f.Context())
 	var before []*Gateway // that have lost the range
 	held := map[lanes.Scope]bool{}
-	lose := func() { // the next gateway knows of the holds that are saved, and of those that the hardware shows after the end of the last one
+	// The next gateway knows of the holds that are saved, and of those that the hardware shows after the end of the
+	// last one.
+	lose := func() {
 		j.mu.Lock()
 		defer j.mu.Unlock()
 		clear(held)
@@ -404,7 +411,8 @@ func (j *hardwareJudge) run(f *fixture, steps []judgedStep) {
 			held[hold.Scope] = true
 		}
 		for i, place := range f.settings.Layout.Lanes {
-			j.pressed[place.ID] = j.pressed[place.ID] && (j.holds.Over(place) || f.controller(i).Shown().Hold && !j.holds.KnowsOfEnd(place))
+			j.pressed[place.ID] = j.pressed[place.ID] &&
+				(j.holds.Over(place) || f.controller(i).Shown().Hold && !j.holds.KnowsOfEnd(place))
 			j.lifting[place.ID] = !j.holds.Over(place)
 		}
 	}

@@ -52,7 +52,8 @@ func BenchmarkCommitter(b *testing.B) {
 			now := r.Now()
 			at := lanes.Instant{Wall: time.Date(2026, time.November, 21, 9, 0, 0, 0, time.UTC), Mono: time.Hour}
 			lane := lanes.Lane{ID: uuid.New(), Accessible: true, Usable: true, Session: &lanes.Session{
-				ID: uuid.New(), Group: uuid.New(), Customer: "Jo Smith", Sold: time.Hour, Phase: lanes.Running, Left: time.Hour,
+				ID: uuid.New(), Group: uuid.New(), Customer: "Jo Smith", Sold: time.Hour, Phase: lanes.Running,
+				Left:  time.Hour,
 				Since: at, Created: at, Began: &at,
 			}}
 			var left atomic.Int64
@@ -62,14 +63,20 @@ func BenchmarkCommitter(b *testing.B) {
 				if left.Add(-1) < 0 {
 					return
 				}
-				event := lanes.Logged{Event: lanes.Event{ID: uuid.New(), Kind: lanes.SessionModified, Session: lane.Session.ID, Lane: lane.ID, At: now.Wall}}
+				event := lanes.Logged{Event: lanes.Event{
+					ID: uuid.New(), Kind: lanes.SessionModified,
+					Session: lane.Session.ID, Lane: lane.ID, At: now.Wall,
+				}}
 				event.Attempt = &lanes.Attempt{At: now.Wall, Error: lanes.NoWebhook}
-				r.committer.Save(&commit.Write{Lanes: []lanes.Lane{lane}, Events: []lanes.Logged{event}, Done: func(became commit.Outcome) {
-					if became != commit.Saved {
-						b.Error(became.Err())
-					}
-					done <- struct{}{}
-				}})
+				r.committer.Save(&commit.Write{
+					Lanes: []lanes.Lane{lane}, Events: []lanes.Logged{event},
+					Done: func(became commit.Outcome) {
+						if became != commit.Saved {
+							b.Error(became.Err())
+						}
+						done <- struct{}{}
+					},
+				})
 			}
 			b.ReportAllocs()
 			b.ResetTimer()
@@ -102,7 +109,8 @@ func BenchmarkDelivery(b *testing.B) {
 			var events []lanes.Logged
 			for range b.N {
 				events = append(events, lanes.Logged{Event: lanes.Event{
-					ID: uuid.New(), Kind: lanes.SessionModified, Session: uuid.New(), Lane: uuid.New(), At: r.Now().Wall,
+					ID: uuid.New(), Kind: lanes.SessionModified, Session: uuid.New(), Lane: uuid.New(),
+					At: r.Now().Wall,
 				}})
 			}
 			save := func(events []lanes.Logged) {
@@ -128,7 +136,8 @@ func BenchmarkDelivery(b *testing.B) {
 // benchRange starts a range with a lane on a SQLite file.
 func benchRange(b *testing.B, wrap func(store.Store) store.Store, s Settings) *Range {
 	const long = 24 * time.Hour
-	file, err := sqlite.Open(filepath.Join(b.TempDir(), "range.db"), store.Retention{Events: long, History: long, Names: long, Cap: 1_000_000})
+	file, err := sqlite.Open(filepath.Join(b.TempDir(), "range.db"),
+		store.Retention{Events: long, History: long, Names: long, Cap: 1_000_000})
 	require.NoError(b, err)
 	clock, err := clock.NewSystem()
 	require.NoError(b, err)
@@ -160,7 +169,10 @@ func BenchmarkSale(b *testing.B) {
 	for client := range 16 {
 		clients.Go(func() {
 			for n := client; n < b.N; n += 16 { // each client has lanes of its own
-				sale := lanes.Create{Session: uuid.New(), Group: layout.Groups[0].ID, Customer: "Jo Smith", Minutes: 60, AutoStart: true}
+				sale := lanes.Create{
+					Session: uuid.New(), Group: layout.Groups[0].ID, Customer: "Jo Smith", Minutes: 60,
+					AutoStart: true,
+				}
 				_, err := r.Create(b.Context(), layout.Lanes[n%992].ID, sale, nil)
 				assert.NoError(b, err)
 				_, err = r.On(b.Context(), sale.Session, lanes.Stop{Session: sale.Session, By: lanes.ByPOS}, nil)
@@ -175,7 +187,10 @@ func BenchmarkSale(b *testing.B) {
 // hold over one lane and one unsaved change.
 func benchmarkScrape(b *testing.B, ranges, laneCount int) {
 	registry := prometheus.NewRegistry()
-	g := &Gateway{clock: clocktest.New(), metrics: metrics.New(registry), log: zerolog.Nop(), ranges: map[uuid.UUID]*Range{}}
+	g := &Gateway{
+		clock: clocktest.New(), metrics: metrics.New(registry), log: zerolog.Nop(),
+		ranges: map[uuid.UUID]*Range{},
+	}
 	for range ranges {
 		r := populatedRange(g, laneCount)
 		g.ranges[r.id] = r
@@ -223,7 +238,8 @@ func boardWith(layout lanes.Layout) *board.Board {
 func unsavedCommitter(g *Gateway, lane lanes.Lane) *commit.Committer {
 	quit := make(chan struct{})
 	close(quit) // no flush is tried
-	c := commit.New(commit.Config{Clock: g.clock, Log: zerolog.Nop(), Quit: quit, Metrics: g.metrics}, store.Recovered{})
+	c := commit.New(commit.Config{Clock: g.clock, Log: zerolog.Nop(), Quit: quit, Metrics: g.metrics},
+		store.Recovered{})
 	c.Save(&commit.Write{Lanes: []lanes.Lane{lane}, MustSave: true, Done: func(commit.Outcome) {}})
 	return c
 }

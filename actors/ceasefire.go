@@ -46,8 +46,9 @@ type (
 		outcome commit.Outcome
 	}
 
-	controllerHolds  struct{ lane uuid.UUID } // its controller came up locked, and the lane knows of no hold
-	releaseConfirmed struct{ lane uuid.UUID } // its controller has confirmed a state without a hold, after the end of one
+	controllerHolds struct{ lane uuid.UUID } // its controller came up locked, and the lane knows of no hold
+	// its controller has confirmed a state without a hold, after the end of one
+	releaseConfirmed struct{ lane uuid.UUID }
 	forgetEnds       struct{}
 )
 
@@ -221,10 +222,14 @@ func (a *rangeActor) holdLifted(m *holdLifted) {
 	}
 	progress := holds.NewProgress(false, change.Lanes, records, nil)
 	if change.Save {
-		r.committer.Save(&commit.Write{Holds: &change.Record, MustSave: true, Trace: lift.trace, Done: progress.RecordSaved})
+		r.committer.Save(&commit.Write{
+			Holds: &change.Record, MustSave: true, Trace: lift.trace,
+			Done: progress.RecordSaved,
+		})
 	}
 	a.tellLanes(change, &request{
-		ctx: trace.With(context.Background(), lift.trace), command: lanes.Release{}, holder: lift.who, progress: progress,
+		ctx: trace.With(context.Background(), lift.trace), command: lanes.Release{}, holder: lift.who,
+		progress: progress,
 	})
 	traced(r.log.Warn(), lift.trace).Str("scope", lift.scope.Kind).Stringer("id", lift.scope.ID).Str("who", lift.who).
 		Int("lanes", len(change.Lanes)).Msg("hold lifted")

@@ -59,7 +59,8 @@ func TestASuspendCountsAsTime(t *testing.T) {
 		require.Zero(t, f.remaining(short))
 
 		f.advance(2 * time.Second)
-		require.Equal(t, uuid.Nil, f.controller(1).Shown().Session, "a session that ended during the suspend is stopped as soon as it is noticed")
+		require.Equal(t, uuid.Nil, f.controller(1).Shown().Session,
+			"a session that ended during the suspend is stopped as soon as it is noticed")
 		require.Equal(t, lanes.Expired, f.endedSession(short).Reason)
 		require.Equal(t, begun.Wall.Add(3*time.Minute), f.endedSession(short).At)
 		require.Equal(t, 3*time.Minute, f.endedSession(short).Used)
@@ -293,7 +294,8 @@ func TestADriftIsCountedLoggedAndSavedInACheckpoint(t *testing.T) {
 			require.Equal(t, counted+1, f.counterValue("rangegate_wall_clock_steps_total"))
 			require.NotEmpty(t, checkpoints)
 			now, kept := f.clock.Now(), checkpoints[len(checkpoints)-1].At
-			require.InDelta(t, now.Wall.Sub(kept.Wall), now.Since(kept), float64(3*time.Millisecond), "with the new relation of the clocks")
+			require.InDelta(t, now.Wall.Sub(kept.Wall), now.Since(kept), float64(3*time.Millisecond),
+				"with the new relation of the clocks")
 		}
 		require.Equal(t, 3, strings.Count(logs.String(), "wall clock"))
 	}, withLog(zerolog.New(&logs)))

@@ -56,7 +56,8 @@ func (g *Gateway) drop(r *Range) {
 	began := r.clock.Now()
 	unsaved := r.drop()
 	r.log.Error().Uint64("epoch", r.committer.Epoch).
-		Int("writes_sent", unsaved.Sent).Int("writes_waiting", unsaved.Waiting).Int("closings_not_saved", unsaved.Closings).
+		Int("writes_sent", unsaved.Sent).Int("writes_waiting", unsaved.Waiting).
+		Int("closings_not_saved", unsaved.Closings).
 		Msg("another process owns the range: it is dropped here, its links are closed, its clients are told")
 	go func() {
 		defer close(ended)

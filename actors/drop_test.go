@@ -136,7 +136,8 @@ func TestTheNewOwnerDeliversWhatWasNotAttempted(t *testing.T) {
 		f.tellOwner()
 		receiver.setReply(nil)
 		f.advance(time.Minute)
-		require.Equal(t, []lanes.Kind{lanes.SessionCreated}, receiver.kinds(), "whoever lost the range announces nothing")
+		require.Equal(t, []lanes.Kind{lanes.SessionCreated}, receiver.kinds(),
+			"whoever lost the range announces nothing")
 		f.takeOver()
 		require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted}, receiver.kinds())
 		log := f.eventLog()
@@ -181,7 +182,8 @@ func TestADroppedRangeConcernsNoOther(t *testing.T) {
 
 		changed, otherChanged := f.settings, otherSettings
 		changed.Layout.Name, otherChanged.Layout.Name = "Renamed", "Renamed too"
-		require.NoError(t, f.gateway.Reload(f.Context(), Reload{Change: []Changed{{changed, nil}, {otherChanged, nil}}}))
+		require.NoError(t, f.gateway.Reload(f.Context(),
+			Reload{Change: []Changed{{changed, nil}, {otherChanged, nil}}}))
 		require.Equal(t, "Renamed too", other.Layout().Name)
 
 		require.NoError(t, f.gateway.StartRange(f.Context(), changed))
@@ -217,7 +219,8 @@ func TestClosingsThatAreLostAreInTheLog(t *testing.T) {
 		f.store.setHook(refuseFlush)
 		require.ErrorIs(t, f.tryStop(session), lanes.ErrNotSaved)
 		f.tellOwner()
-		require.EqualValues(t, 1, logs.lines(t, "another process owns the range: it is dropped here, its links are closed, its clients are told")[0]["closings_not_saved"])
+		require.EqualValues(t, 1, logs.lines(t, "another process owns the range: it is dropped here, its links "+
+			"are closed, its clients are told")[0]["closings_not_saved"])
 		require.Equal(t, 1.0, f.counterValue("rangegate_fenced_writes_total"))
 		f.takeOver()
 		require.Equal(t, []uuid.UUID{session}, f.activeSessions(), "its new owner knows of no stop")

@@ -44,7 +44,10 @@ func (f *fixture) requireKeyAnswers(key *lanes.Key) {
 // stop makes the range's actor panic, which stops it.
 func (f *fixture) blockStop(i int) (stop func()) {
 	unblock, connectionStopped := f.blockLane(i), make(chan struct{})
-	f.sendToLane(i, &request{ctx: f.Context(), command: lanes.Modify{Minutes: 1}, done: func(bool) { <-connectionStopped }})
+	f.sendToLane(i, &request{
+		ctx: f.Context(), command: lanes.Modify{Minutes: 1},
+		done: func(bool) { <-connectionStopped },
+	})
 	return func() {
 		f.addresses.sendRoot((*toLane)(nil)) // a panic
 		synctest.Wait()

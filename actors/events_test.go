@@ -65,12 +65,14 @@ func TestOutcomesAreSavedWhenTheStoreReturns(t *testing.T) {
 				release := webhook.block()
 				session := f.create(0, 30)
 				f.store.setHook(outage)
-				require.ErrorIs(t, f.answerOf(f.runAsync(func() error { return f.tryStop(session) }), time.Second), lanes.ErrNotSaved)
+				require.ErrorIs(t, f.answerOf(f.runAsync(func() error { return f.tryStop(session) }), time.Second),
+					lanes.ErrNotSaved)
 				release()
 				f.advance(time.Minute)
 				require.Len(t, webhook.kinds(), 1, "the mark of the next event cannot be saved")
 				f.storeReturns()
-				require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted, lanes.SessionStopped}, webhook.kinds())
+				require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted, lanes.SessionStopped},
+					webhook.kinds())
 				for _, logged := range f.eventLog() {
 					require.Equal(t, 200, logged.Attempt.Status)
 				}

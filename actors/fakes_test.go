@@ -187,16 +187,23 @@ func flushAndLoseReply(_ context.Context, _ store.Batch, flush func() error) err
 }
 
 // outages are the ways in which a store is down: it refuses, at once or after a while, or it hangs.
-var outages = map[string]flushHook{"it refuses": refuseFlush, "it refuses after a while": refuseFlushSlowly, "it hangs": hangFlush}
+var outages = map[string]flushHook{
+	"it refuses": refuseFlush, "it refuses after a while": refuseFlushSlowly,
+	"it hangs": hangFlush,
+}
 
 // resolutions are the ways in which the one flush that hangs can end, and whether its change is saved in the end.
 var resolutions = map[string]struct {
 	written bool
 	end     func(flush func() error) error
 }{
-	"written":                             {true, func(flush func() error) error { return flush() }},
-	"written, but the reply was lost":     {true, func(flush func() error) error { return flushAndLoseReply(context.Background(), store.Batch{}, flush) }},
-	"not written, the outcome is unknown": {true, func(func() error) error { return errReplyLost }}, // so it is repeated
+	"written": {true, func(flush func() error) error { return flush() }},
+	"written, but the reply was lost": {
+		true,
+		func(flush func() error) error { return flushAndLoseReply(context.Background(), store.Batch{}, flush) },
+	},
+	// so it is repeated
+	"not written, the outcome is unknown": {true, func(func() error) error { return errReplyLost }},
 	"refused":                             {false, func(func() error) error { return store.ErrRefused }},
 }
 
@@ -409,13 +416,14 @@ func (w *fakeWebhook) blockPurchases(answer purchaseReply) (release func()) {
 
 // fakeWebhook is the receiving end of a webhook. It records the events that arrive, in order.
 type fakeWebhook struct {
-	mu            sync.Mutex
-	arrived       []lanes.Event
-	entries       []lanes.Logged                                             // those of the log that arrived
-	late          []bool                                                     // of those that arrived
-	retryAfter    time.Duration                                              // what it asks for when it fails
-	reply         func(ctx context.Context, event lanes.Event) lanes.Attempt // nil: 200, at once
-	purchaseReply purchaseReply                                              // nil: purchases are answered like other events
+	mu         sync.Mutex
+	arrived    []lanes.Event
+	entries    []lanes.Logged                                             // those of the log that arrived
+	late       []bool                                                     // of those that arrived
+	retryAfter time.Duration                                              // what it asks for when it fails
+	reply      func(ctx context.Context, event lanes.Event) lanes.Attempt // nil: 200, at once
+	// nil: purchases are answered like other events
+	purchaseReply purchaseReply
 }
 
 func (w *fakeWebhook) Attempt(ctx context.Context, entry lanes.Logged, late bool) (lanes.Attempt, lanes.Answer) {
@@ -508,7 +516,8 @@ func failPurchase(attempt lanes.Attempt) purchaseReply {
 func timeOutPurchase(ctx context.Context, event lanes.Event) (lanes.Attempt, lanes.Answer) {
 	select {
 	case <-time.After(webhookTimeout):
-		return lanes.Attempt{At: event.At, Error: lanes.TimedOut + ": after 10s", Duration: webhookTimeout}, lanes.Answer{}
+		return lanes.Attempt{At: event.At, Error: lanes.TimedOut + ": after 10s", Duration: webhookTimeout},
+			lanes.Answer{}
 	case <-ctx.Done():
 		return lanes.Attempt{At: event.At, Error: lanes.Interrupted}, lanes.Answer{}
 	}

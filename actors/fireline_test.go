@@ -161,7 +161,8 @@ func TestAControllerThatHoldsForNoKnownReasonGetsALaneHold(t *testing.T) {
 		require.Equal(t, "controller", found[0].Who)
 		f.requireHeld(0)
 		requireOnlyHeld(t, recorder.sent(f.laneID(0), connected))
-		require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted, lanes.SessionPaused}, f.eventKinds(session))
+		require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted, lanes.SessionPaused},
+			f.eventKinds(session))
 		left := f.remaining(session)
 
 		f.advance(time.Minute)
@@ -179,7 +180,8 @@ func TestAControllerThatHoldsForNoKnownReasonGetsALaneHold(t *testing.T) {
 		f.advance(time.Second)
 		f.reconnect(0)
 		f.requireHeld(0)
-		require.Equal(t, []lanes.Scope{f.laneScope(0)}, f.heldScopes(), "it has confirmed the end of that hold, and holds for another reason")
+		require.Equal(t, []lanes.Scope{f.laneScope(0)}, f.heldScopes(),
+			"it has confirmed the end of that hold, and holds for another reason")
 	}, withBays, withHoldingDriver(&driver, &recorder))
 }
 

@@ -127,12 +127,18 @@ func runWithDriver(t *testing.T, driver *fakeDriver, test func(*testing.T, *fixt
 // startFixture must be called inside a synctest bubble. The range has two lanes unless withLanes says otherwise.
 func startFixture(t *testing.T, options ...option) *fixture {
 	t.Helper()
-	f := &fixture{T: t, clock: clocktest.New(), group: uuid.New(), path: filepath.Join(t.TempDir(), "range.db"), log: zerolog.Nop()}
+	f := &fixture{
+		T: t, clock: clocktest.New(), group: uuid.New(), path: filepath.Join(t.TempDir(), "range.db"),
+		log: zerolog.Nop(),
+	}
 	f.hardware = sim.New(func() lanes.Instant { return f.clock.Now() })
-	f.settings = Settings{Grace: 30 * time.Second, Driver: f.hardware, Receivers: oneReceiver(nil, testSlots, 10_000), Layout: lanes.Layout{
-		Range: uuid.New(), Name: "Test range", Purchasing: true,
-		Groups: []lanes.Group{{ID: f.group, Name: "Public"}}, Lanes: makePlaces(2),
-	}}
+	f.settings = Settings{
+		Grace: 30 * time.Second, Driver: f.hardware, Receivers: oneReceiver(nil, testSlots, 10_000),
+		Layout: lanes.Layout{
+			Range: uuid.New(), Name: "Test range", Purchasing: true,
+			Groups: []lanes.Group{{ID: f.group, Name: "Public"}}, Lanes: makePlaces(2),
+		},
+	}
 	f.store = &hookedStore{}
 	for _, set := range options {
 		set(f)
@@ -278,7 +284,8 @@ func (f *fixture) controller(i int) *sim.Controller { return f.hardware.Controll
 
 // keepBusy keeps the actor of the i-th lane, which must be saving something, in a turn that lasts until endTurn.
 func (f *fixture) keepBusy(i int) (endTurn func()) {
-	m := &awaitMove{ctx: f.Context(), by: lanes.ByPOS, reply: make(chan ticketReply)} // the lane waits until somebody receives its answer
+	// the lane waits until somebody receives its answer
+	m := &awaitMove{ctx: f.Context(), by: lanes.ByPOS, reply: make(chan ticketReply)}
 	f.addresses.sendTo(f.laneID(i), m)
 	synctest.Wait()
 	return func() { require.ErrorIs(f, (<-m.reply).err, lanes.ErrLaneOccupied) }

@@ -140,7 +140,8 @@ func (g *Gateway) StartClaimed(ctx context.Context, s Settings, epoch uint64) er
 	for _, w := range changed {
 		r.committer.Save(w)
 	}
-	r.addresses.root.Store(r.tree.SpawnRoot(rangeKind, rangeKind+"-"+r.id.String(), func() supervised.Actor { return &rangeActor{r: r} }))
+	r.addresses.root.Store(r.tree.SpawnRoot(rangeKind, rangeKind+"-"+r.id.String(),
+		func() supervised.Actor { return &rangeActor{r: r} }))
 	close(r.spawned)
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -287,7 +288,8 @@ func (g *Gateway) Alive(ctx context.Context) error {
 		}
 	}
 	if len(silent) > 0 {
-		return fmt.Errorf("%d of %d ranges have actors that do not answer, %s among them", len(silent), len(asked), silent[0])
+		return fmt.Errorf("%d of %d ranges have actors that do not answer, %s among them", len(silent),
+			len(asked), silent[0])
 	}
 	return nil
 }

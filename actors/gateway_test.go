@@ -30,7 +30,8 @@ func TestStoppingTheGatewaySavesPendingChanges(t *testing.T) {
 		require.Empty(t, stopped, "it waits")
 		release()
 		require.NoError(t, <-stopped)
-		require.Contains(t, []error{nil, lanes.ErrTimeout}, <-modified, "the client is not told that nothing was changed")
+		require.Contains(t, []error{nil, lanes.ErrTimeout}, <-modified,
+			"the client is not told that nothing was changed")
 		require.Error(t, f.tryModify(session, 1), "the gateway has stopped")
 		require.NoError(t, f.store.Close())
 		f.start()
@@ -77,7 +78,8 @@ func TestAGatewayWithABlockedLaneIsNotAlive(t *testing.T) {
 		f.sendToLane(7, &request{ctx: f.Context(), command: blockingCommand{lanes.Pause{}, gate}})
 		synctest.Wait()
 		for range 2 {
-			require.ErrorContains(t, f.checkAlive(time.Second), "1 of 1 ranges have actors that do not answer, "+f.settings.Layout.Range.String())
+			require.ErrorContains(t, f.checkAlive(time.Second), "1 of 1 ranges have actors that do not answer, "+
+				f.settings.Layout.Range.String())
 		}
 		close(gate)
 		require.NoError(t, f.checkAlive(time.Second))
@@ -103,8 +105,10 @@ func TestTheGatewayStopsInTimeAlthoughTheStoreIsDown(t *testing.T) {
 			runFixture(t, func(t *testing.T, f *fixture) {
 				session := f.create(0, 30)
 				f.store.setHook(outage)
-				require.ErrorIs(t, f.answerOf(f.runAsync(func() error { return f.tryStop(session) }), time.Second), lanes.ErrNotSaved)
-				require.ErrorIs(t, f.stopWithin(3*time.Second), context.DeadlineExceeded, "it could not save everything")
+				require.ErrorIs(t, f.answerOf(f.runAsync(func() error { return f.tryStop(session) }), time.Second),
+					lanes.ErrNotSaved)
+				require.ErrorIs(t, f.stopWithin(3*time.Second), context.DeadlineExceeded,
+					"it could not save everything")
 				made, closed := recorder.connections()
 				require.Equal(t, made, closed, "every link is closed")
 				require.False(t, f.isOpen(0))
@@ -319,10 +323,13 @@ func TestASavedChangeIsNotAnsweredAsUnchanged(t *testing.T) {
 		for range maxWaiting {
 			f.sendToLane(0, &request{ctx: t.Context(), command: lanes.Modify{Session: session, Minutes: 1}})
 		}
-		f.sendToLane(0, &request{ctx: t.Context(), command: lanes.Modify{Session: session, Minutes: 1}, done: func(bool) {
-			close(blocked)
-			<-unblock
-		}})
+		f.sendToLane(0, &request{
+			ctx: t.Context(), command: lanes.Modify{Session: session, Minutes: 1},
+			done: func(bool) {
+				close(blocked)
+				<-unblock
+			},
+		})
 		unblockLane := sync.OnceFunc(func() { close(unblock) })
 		defer unblockLane()
 		<-blocked

@@ -86,7 +86,8 @@ func TestASessionStaysOnItsLaneForItsGrace(t *testing.T) {
 		f.requireEndedAt(session, begun.Wall.Add(16*time.Minute))
 		require.Equal(t, time.Minute, f.endedSession(session).Paused)
 		require.Equal(t, []lanes.Kind{
-			lanes.SessionCreated, lanes.SessionStarted, lanes.SessionExpired, lanes.SessionModified, lanes.SessionExpired, lanes.SessionStopped,
+			lanes.SessionCreated, lanes.SessionStarted, lanes.SessionExpired, lanes.SessionModified,
+			lanes.SessionExpired, lanes.SessionStopped,
 		}, f.eventKinds(session))
 	}, withLaneGrace)
 }
@@ -399,7 +400,8 @@ func TestAReloadChangesTheGrace(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		first, second, third := f.sellGraced(0, 10), f.create(1, 11), f.sellGraced(2, 30)
 		f.advance(10 * time.Minute)
-		require.NoError(t, f.reload(false, func(s *Settings) { s.Layout.Grace, s.Layout.GraceForAll = 5*time.Minute, true }))
+		require.NoError(t, f.reload(false,
+			func(s *Settings) { s.Layout.Grace, s.Layout.GraceForAll = 5*time.Minute, true }))
 		f.requireGrace(0, first, 2*time.Minute-time.Second)
 		f.advance(time.Minute - time.Second)
 		f.requireGrace(1, second, 5*time.Minute)

@@ -106,46 +106,53 @@ func (g *Gateway) Gauges() prometheus.Collector { return rangeGauges{g} }
 
 var (
 	lanesDesc     = rangeDesc("lanes", "Lanes of the range.")
-	notUsableDesc = rangeDesc("lanes_not_usable", "Lanes that cannot be sold because of their hardware: the link is down for longer than link_grace, the "+
-		"controller is faulty or reports a fault, or the lane is parked. Normal is 0.")
-	heldDesc        = rangeDesc("lanes_held", "Lanes that a hold lies over (a ceasefire, or one of a lane): their fire lines are to be locked.")
-	unconfirmedDesc = rangeDesc("lanes_hold_unconfirmed", "Lanes under a hold whose hardware has not confirmed that the fire line is locked. Normal is 0, "+
-		"a second after a hold began: look at each of them.")
-	parkedDesc = rangeDesc("lanes_parked", "Lanes that panicked more than 5 times in a minute: held, not for sale, tried again after a minute. "+
-		"Normal is 0; anything else is a defect of the gateway.")
-	unclearedDesc = rangeDesc("lanes_not_clear", "Lanes whose session's time is up, and of which nobody has said that they are clear. Normal is "+
-		"some, for clear_after at most.")
-	sessionsDesc = rangeDesc("sessions", "Active sessions by phase: waiting (the customer has not entered), running, paused.", "phase")
-	linksDesc    = rangeDesc("links", "Lanes by how the link to their hardware stands: up, down (cannot be reached), faulty (the controller is there and "+
-		"not in order). Normal is all up.", "state")
-	insecureDesc = rangeDesc("lanes_link_insecure", "Lanes whose link can be taken over by whoever is on its network, as it lacks wss, link_tls or a "+
-		"key. Normal is 0; in production only a range with insecure_links has any.")
-	holdStartedDesc = rangeDesc("hold_started_timestamp_seconds", "When the oldest hold in force began, by what it lies over: range, bay or lane. Absent "+
-		"without one.", "scope")
-	lanesUnsavedDesc = rangeDesc("lanes_unsaved", "Lanes with a change that is not durable yet. Some for some ms are normal; those that stay are lost "+
-		"when the gateway is killed before the store is back.")
-	keysDesc = rangeDesc("idempotency_keys", "Idempotency keys in use, or kept with their answer for 24 h. At 100,000 requests with new keys are refused "+
-		"until the oldest one expires.")
-	writesUnsavedDesc = rangeDesc("store_writes_unsaved", "Changes that wait to be durable: of lanes, and of events, keys and holds. Normal is near 0.")
-	storeAwayDesc     = rangeDesc("store_away", "1 while the store takes nothing from the range, or takes longer than a second: lanes keep their time and "+
-		"take closings only. Normal is 0.")
-	lastFlushDesc = rangeDesc("store_last_flush_timestamp_seconds", "When the store last made something of the range durable. Normal is less than 15 s "+
-		"ago: without any change there is a checkpoint every 10 s.")
-	eventsWaitingDesc = rangeDesc("events_waiting", "Events that wait for their delivery to the webhook. Normal is near 0; at the range's webhook.queue "+
-		"the oldest are dropped.", "webhook")
-	oldestEventDesc = rangeDesc("events_oldest_timestamp_seconds", "When the oldest event happened that waits for its delivery. Absent when none waits. "+
-		"Normal is some seconds ago at most.", "webhook")
-	eventsRetryingDesc = rangeDesc("events_awaiting_retry", "Events whose delivery failed and that webhook.retry tries again. Normal is 0; at 50,000 further ones "+
-		"are given up.", "webhook")
-	webhookGoneDesc = rangeDesc("webhook_gone", "1 while no event is sent because the webhook has answered 410 Gone, which webhook.retry heeds. Normal is 0: the "+
-		"address has to be changed, and the configuration reloaded.", "webhook")
-	purchasesPendingDesc    = rangeDesc("purchases_pending", "Purchases that are on their way to the integrator. Normal is some, for some seconds.")
-	purchasesUnresolvedDesc = rangeDesc("purchases_unresolved", "Purchases that wait for staff: nobody here knows what the integrator decided, or the "+
-		"session had ended. Normal is 0: staff settle them on the control screen.")
-	helpCallsDesc = rangeDesc("help_calls", "Open calls for help, by what staff have done: waiting (nobody has answered), coming (somebody is on the way). "+
-		"Normal is some, for some minutes.", "state")
-	oldestHelpCallDesc = rangeDesc("help_calls_oldest_timestamp_seconds", "When the oldest call for help was made that nobody has answered. Absent when none "+
-		"waits. Normal is a minute ago at most.")
+	notUsableDesc = rangeDesc("lanes_not_usable", "Lanes that cannot be sold because of their hardware: the link "+
+		"is down for longer than link_grace, the controller is faulty or reports a fault, or the lane is "+
+		"parked. Normal is 0.")
+	heldDesc = rangeDesc("lanes_held",
+		"Lanes that a hold lies over (a ceasefire, or one of a lane): their fire lines are to be locked.")
+	unconfirmedDesc = rangeDesc("lanes_hold_unconfirmed", "Lanes under a hold whose hardware has not confirmed "+
+		"that the fire line is locked. Normal is 0, a second after a hold began: look at each of them.")
+	parkedDesc = rangeDesc("lanes_parked", "Lanes that panicked more than 5 times in a minute: held, not for "+
+		"sale, tried again after a minute. Normal is 0; anything else is a defect of the gateway.")
+	unclearedDesc = rangeDesc("lanes_not_clear", "Lanes whose session's time is up, and of which nobody has said "+
+		"that they are clear. Normal is some, for clear_after at most.")
+	sessionsDesc = rangeDesc("sessions",
+		"Active sessions by phase: waiting (the customer has not entered), running, paused.", "phase")
+	linksDesc = rangeDesc("links", "Lanes by how the link to their hardware stands: up, down (cannot be reached), "+
+		"faulty (the controller is there and not in order). Normal is all up.", "state")
+	insecureDesc = rangeDesc("lanes_link_insecure", "Lanes whose link can be taken over by whoever is on its "+
+		"network, as it lacks wss, link_tls or a key. Normal is 0; in production only a range with "+
+		"insecure_links has any.")
+	holdStartedDesc = rangeDesc("hold_started_timestamp_seconds",
+		"When the oldest hold in force began, by what it lies over: range, bay or lane. Absent without one.", "scope")
+	lanesUnsavedDesc = rangeDesc("lanes_unsaved", "Lanes with a change that is not durable yet. Some for some ms "+
+		"are normal; those that stay are lost when the gateway is killed before the store is back.")
+	keysDesc = rangeDesc("idempotency_keys", "Idempotency keys in use, or kept with their answer for 24 h. "+
+		"At 100,000 requests with new keys are refused until the oldest one expires.")
+	writesUnsavedDesc = rangeDesc("store_writes_unsaved",
+		"Changes that wait to be durable: of lanes, and of events, keys and holds. Normal is near 0.")
+	storeAwayDesc = rangeDesc("store_away", "1 while the store takes nothing from the range, or takes longer than "+
+		"a second: lanes keep their time and take closings only. Normal is 0.")
+	lastFlushDesc = rangeDesc("store_last_flush_timestamp_seconds", "When the store last made something of "+
+		"the range durable. Normal is less than 15 s ago: without any change there is a checkpoint every 10 s.")
+	eventsWaitingDesc = rangeDesc("events_waiting", "Events that wait for their delivery to the webhook. Normal "+
+		"is near 0; at the range's webhook.queue the oldest are dropped.", "webhook")
+	oldestEventDesc = rangeDesc("events_oldest_timestamp_seconds", "When the oldest event happened that waits "+
+		"for its delivery. Absent when none waits. Normal is some seconds ago at most.", "webhook")
+	eventsRetryingDesc = rangeDesc("events_awaiting_retry", "Events whose delivery failed and that webhook.retry "+
+		"tries again. Normal is 0; at 50,000 further ones are given up.", "webhook")
+	webhookGoneDesc = rangeDesc("webhook_gone", "1 while no event is sent because the webhook has answered "+
+		"410 Gone, which webhook.retry heeds. Normal is 0: the address has to be changed, and the configuration "+
+		"reloaded.", "webhook")
+	purchasesPendingDesc = rangeDesc("purchases_pending",
+		"Purchases that are on their way to the integrator. Normal is some, for some seconds.")
+	purchasesUnresolvedDesc = rangeDesc("purchases_unresolved", "Purchases that wait for staff: nobody here knows "+
+		"what the integrator decided, or the session had ended. Normal is 0: staff settle them on the control screen.")
+	helpCallsDesc = rangeDesc("help_calls", "Open calls for help, by what staff have done: waiting (nobody "+
+		"has answered), coming (somebody is on the way). Normal is some, for some minutes.", "state")
+	oldestHelpCallDesc = rangeDesc("help_calls_oldest_timestamp_seconds", "When the oldest call for help was made "+
+		"that nobody has answered. Absent when none waits. Normal is a minute ago at most.")
 )
 
 func rangeDesc(name, help string, labels ...string) *prometheus.Desc {
@@ -155,7 +162,8 @@ func rangeDesc(name, help string, labels ...string) *prometheus.Desc {
 // Describe implements prometheus.Collector.
 func (g rangeGauges) Describe(to chan<- *prometheus.Desc) {
 	for _, desc := range []*prometheus.Desc{
-		lanesDesc, notUsableDesc, heldDesc, unconfirmedDesc, parkedDesc, unclearedDesc, sessionsDesc, linksDesc, insecureDesc,
+		lanesDesc, notUsableDesc, heldDesc, unconfirmedDesc, parkedDesc, unclearedDesc, sessionsDesc,
+		linksDesc, insecureDesc,
 		holdStartedDesc, lanesUnsavedDesc,
 		keysDesc, writesUnsavedDesc, storeAwayDesc, lastFlushDesc, eventsWaitingDesc, oldestEventDesc,
 		purchasesPendingDesc, purchasesUnresolvedDesc,

@@ -44,7 +44,8 @@ func TestTheHealthOfLinks(t *testing.T) {
 		for _, lane := range health.Lanes {
 			names = append(names, lane.Name)
 		}
-		require.Equal(t, []string{"Lane 4", "Lane 3", "Lane 2"}, names, "the faulty link, the one that is down, the one that was down")
+		require.Equal(t, []string{"Lane 4", "Lane 3", "Lane 2"}, names,
+			"the faulty link, the one that is down, the one that was down")
 		faulty, down, up := health.Lanes[0], health.Lanes[1], health.Lanes[2]
 		require.Equal(t, lanes.LinkFaulty, faulty.Link)
 		require.Contains(t, faulty.LastError, "another lane's")
@@ -62,7 +63,8 @@ func TestTheHealthOfLinks(t *testing.T) {
 		restoreLink()
 		f.advance(lastFaultyBackoff)
 		require.Len(t, f.Health().Lanes, 3, "shown for a while")
-		require.GreaterOrEqual(t, f.Health().Lanes[0].Restarts, f.Health().Lanes[1].Restarts, "the link with the most restarts first")
+		require.GreaterOrEqual(t, f.Health().Lanes[0].Restarts, f.Health().Lanes[1].Restarts,
+			"the link with the most restarts first")
 		f.advance(board.UnwellFor + time.Second)
 		require.Empty(t, f.Health().Lanes)
 	}, withLanes(4))
@@ -101,8 +103,10 @@ func TestTheHealthOfTheStore(t *testing.T) {
 			runFixture(t, func(t *testing.T, f *fixture) {
 				first, second := f.create(0, 30), f.create(1, 30)
 				f.store.setHook(outage)
-				require.ErrorIs(t, f.answerOf(f.runAsync(func() error { return f.tryStop(first) }), time.Second), lanes.ErrNotSaved)
-				require.ErrorIs(t, f.answerOf(f.runAsync(func() error { return f.tryStop(second) }), time.Second), lanes.ErrNotSaved)
+				require.ErrorIs(t, f.answerOf(f.runAsync(func() error { return f.tryStop(first) }), time.Second),
+					lanes.ErrNotSaved)
+				require.ErrorIs(t, f.answerOf(f.runAsync(func() error { return f.tryStop(second) }), time.Second),
+					lanes.ErrNotSaved)
 				health := f.Health()
 				require.False(t, health.Writable)
 				require.Equal(t, 2, health.Unsaved)
@@ -234,7 +238,8 @@ func TestTheCommandLogSurvivesPanicsOfItsLane(t *testing.T) {
 		f.pause(session)
 		summaries := f.commandSummaries(0)
 		require.Len(t, summaries, lanes.MaxCommands)
-		require.Equal(t, []string{"pos: pause ok", "pos: none internal", "pos: resume ok", "pos: pause ok"}, summaries[:4])
+		require.Equal(t, []string{"pos: pause ok", "pos: none internal", "pos: resume ok", "pos: pause ok"},
+			summaries[:4])
 
 		health := f.Actors()
 		require.Equal(t, 1, health.RestartedLanes)
@@ -287,12 +292,15 @@ func TestUnsavedLanesAreListed(t *testing.T) {
 		require.Zero(t, f.Actors().NotSavedLanes)
 		f.store.setHook(outages["it refuses"])
 		since := f.clock.Now().Wall
-		require.ErrorIs(t, f.answerOf(f.runAsync(func() error { return f.tryStop(first) }), time.Second), lanes.ErrNotSaved)
-		require.ErrorIs(t, f.answerOf(f.runAsync(func() error { return f.tryStop(second) }), time.Second), lanes.ErrNotSaved)
+		require.ErrorIs(t, f.answerOf(f.runAsync(func() error { return f.tryStop(first) }), time.Second),
+			lanes.ErrNotSaved)
+		require.ErrorIs(t, f.answerOf(f.runAsync(func() error { return f.tryStop(second) }), time.Second),
+			lanes.ErrNotSaved)
 		f.advance(5 * time.Second)
 		health := f.Actors()
 		require.Equal(t, 2, health.NotSavedLanes)
-		require.Equal(t, lanes.LaneUnsaved{Lane: f.laneID(0), Name: "Lane 1", Since: since, Changes: 1}, health.NotSaved[0])
+		require.Equal(t, lanes.LaneUnsaved{Lane: f.laneID(0), Name: "Lane 1", Since: since, Changes: 1},
+			health.NotSaved[0])
 		require.Equal(t, health.NotSaved[0], laneHealth(t, f, 0).Unsaved)
 		require.Equal(t, []string{"pos: stop not_saved", "pos: create ok"}, f.commandSummaries(0))
 		f.storeReturns()

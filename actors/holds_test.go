@@ -34,7 +34,10 @@ func TestAHoldClosesWhatItCoversAndNothingElse(t *testing.T) {
 				f.requireHeld(c.held...)
 				f.requireOpen(c.free...)
 				press := f.Holds().InForce[0].Press
-				require.Equal(t, []lanes.HoldRecord{{Scope: c.scope(f), Who: "sam", Since: f.clock.Now().Wall, Press: press}}, f.Holds().InForce)
+				require.Equal(t, []lanes.HoldRecord{{
+					Scope: c.scope(f), Who: "sam", Since: f.clock.Now().Wall,
+					Press: press,
+				}}, f.Holds().InForce)
 
 				f.advance(5 * time.Minute)
 				for _, i := range c.held {
@@ -53,13 +56,15 @@ func TestAHoldClosesWhatItCoversAndNothingElse(t *testing.T) {
 				f.advance(20 * time.Minute)
 				for _, i := range c.held {
 					require.Equal(t, []lanes.Kind{
-						lanes.SessionCreated, lanes.SessionStarted, lanes.SessionPaused, lanes.SessionResumed, lanes.SessionStopped,
+						lanes.SessionCreated, lanes.SessionStarted, lanes.SessionPaused, lanes.SessionResumed,
+						lanes.SessionStopped,
 					}, f.eventKinds(sessions[i]))
 					require.Equal(t, 30*time.Minute, f.endedSession(sessions[i]).Used)
 					require.Equal(t, 5*time.Minute, f.endedSession(sessions[i]).Paused)
 				}
 				for _, i := range c.free {
-					require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted, lanes.SessionStopped}, f.eventKinds(sessions[i]))
+					require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted, lanes.SessionStopped},
+						f.eventKinds(sessions[i]))
 				}
 			}, withBays)
 		})
@@ -76,7 +81,8 @@ func TestTheEndOfAHoldResumesOnlyWhatAHoldPaused(t *testing.T) {
 		f.advance(time.Minute)
 		f.liftHold(rangeScope)
 		f.requireOpen()
-		require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted, lanes.SessionPaused}, f.eventKinds(paused))
+		require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted, lanes.SessionPaused},
+			f.eventKinds(paused))
 		require.Equal(t, []lanes.Kind{lanes.SessionCreated}, f.eventKinds(waiting))
 		f.resume(paused)
 		f.enter(1)
@@ -145,7 +151,8 @@ func TestSessionsSoldOrEnteredUnderAHoldUseNoTime(t *testing.T) {
 		f.advance(time.Minute)
 		for i, session := range []uuid.UUID{sold, booked} {
 			require.Equal(t, 30*time.Minute, f.remaining(session), "it used no time")
-			require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted, lanes.SessionPaused}, f.eventKinds(session))
+			require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted, lanes.SessionPaused},
+				f.eventKinds(session))
 			require.False(t, recorder.everOpened(f.laneID(i), begun), "it never opened")
 		}
 		f.modify(sold, 5)
@@ -206,7 +213,8 @@ func TestAHoldReportsItsProgressForEachLane(t *testing.T) {
 		f.controller(1).Stall(false)
 		f.advance(0)
 		f.requireOpen(3)
-		require.Equal(t, f.laneIDs(0, 1, 2), f.awaitHold(f.startHold(rangeScope)).Confirmed, "the repeated hold knows it")
+		require.Equal(t, f.laneIDs(0, 1, 2), f.awaitHold(f.startHold(rangeScope)).Confirmed,
+			"the repeated hold knows it")
 		restoreLink()
 		f.requireOpen()
 		f.requireHeld(0, 1, 2, 3)
@@ -317,7 +325,8 @@ func TestAHoldDoesNotWaitForABusyLane(t *testing.T) {
 				f.storeReturns()
 				f.requireHeld(0, 1)
 				require.False(t, recorder.everOpened(f.laneID(0), begun))
-				require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted, lanes.SessionPaused}, f.eventKinds(running))
+				require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted, lanes.SessionPaused},
+					f.eventKinds(running))
 				f.restart()
 				f.requireHeld(0, 1)
 			}, withRecorder(&recorder))
@@ -348,7 +357,8 @@ func TestALiftThatTheStoreRefusesChangesNothing(t *testing.T) {
 		sentBefore := len(recorder.sent(f.laneID(0), held))
 		for range 3 { // refused by the store, then because the store is down
 			f.store.setHook(refuseFlush)
-			require.ErrorIs(t, f.answerOf(f.runAsync(func() error { return f.tryLiftHold(rangeScope) }), holdDeadline), lanes.ErrStoreUnavailable)
+			require.ErrorIs(t, f.answerOf(f.runAsync(func() error { return f.tryLiftHold(rangeScope) }), holdDeadline),
+				lanes.ErrStoreUnavailable)
 			f.advance(time.Second)
 			require.Equal(t, before, f.Holds())
 			f.requireHeld(0, 1)
@@ -373,7 +383,8 @@ func TestALiftThatHangsOpensTheLanesOnceItIsDurable(t *testing.T) {
 				session := f.create(0, 30)
 				f.setHold(rangeScope)
 				resolve := f.blockNextFlush(resolution.end)
-				require.ErrorIs(t, f.answerOf(f.runAsync(func() error { return f.tryLiftHold(rangeScope) }), holdDeadline), lanes.ErrTimeout)
+				require.ErrorIs(t, f.answerOf(f.runAsync(func() error { return f.tryLiftHold(rangeScope) }),
+					holdDeadline), lanes.ErrTimeout)
 				f.advance(2 * time.Second)
 				f.requireHeld(0, 1)
 				require.Equal(t, []lanes.Scope{rangeScope}, f.heldScopes())
@@ -390,7 +401,8 @@ func TestALiftThatHangsOpensTheLanesOnceItIsDurable(t *testing.T) {
 					}
 					f.restart()
 				}
-				require.Equal(t, resolution.written, 30*time.Minute > f.remaining(session), "time runs only while it is open")
+				require.Equal(t, resolution.written, 30*time.Minute > f.remaining(session),
+					"time runs only while it is open")
 			})
 		})
 	}
@@ -448,7 +460,8 @@ func TestAHoldSetDuringTheLiftOfAnotherScopeLeavesBothInForce(t *testing.T) {
 						f.requireOpen(2)
 						require.Equal(t, []lanes.Scope{f.bayScope(0)}, f.heldScopes())
 						require.False(t, f.savedHolds().Has(rangeScope))
-						require.True(t, f.savedHolds().KnowsOfEnd(f.settings.Layout.Lanes[0]), "its hardware has not confirmed it")
+						require.True(t, f.savedHolds().KnowsOfEnd(f.settings.Layout.Lanes[0]),
+							"its hardware has not confirmed it")
 						require.False(t, f.savedHolds().KnowsOfEnd(f.settings.Layout.Lanes[2]), "its hardware has")
 					} else {
 						require.ErrorIs(t, err, lanes.ErrStoreUnavailable)

@@ -22,7 +22,8 @@ func TestARepeatIsAnsweredLikeTheFirstRequest(t *testing.T) {
 		requireRepeat(t, err, session)
 
 		stop := func() error {
-			_, err := f.On(f.requestContext(), session, lanes.Stop{Session: session, By: lanes.ByPOS}, keyed("b", "stop"))
+			_, err := f.On(f.requestContext(), session, lanes.Stop{Session: session, By: lanes.ByPOS},
+				keyed("b", "stop"))
 			return err
 		}
 		require.NoError(t, stop())
@@ -214,7 +215,8 @@ func TestARepeatedStopIsAnsweredNotSavedUntilItIsSaved(t *testing.T) {
 					requireRepeat(t, f.tryStopOnce(session, key), session)
 					f.restart()
 				}
-				require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted, lanes.SessionStopped}, f.eventKinds(session))
+				require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted, lanes.SessionStopped},
+					f.eventKinds(session))
 			})
 		})
 	}

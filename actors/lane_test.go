@@ -61,7 +61,8 @@ func TestASessionEndsAtItsExactDeadline(t *testing.T) {
 		assert.Zero(t, ended.Session.Left)
 		assert.Equal(t, []lanes.Kind{
 			lanes.SessionCreated, lanes.SessionStarted, lanes.SessionPaused, lanes.SessionModified,
-			lanes.SessionResumed, lanes.SessionModified, lanes.SessionPaused, lanes.SessionResumed, lanes.SessionStopped,
+			lanes.SessionResumed, lanes.SessionModified, lanes.SessionPaused, lanes.SessionResumed,
+			lanes.SessionStopped,
 		}, f.eventKinds(session))
 	})
 }
@@ -282,7 +283,8 @@ func TestEveryLaneIsLinearizable(t *testing.T) {
 			}
 		}
 		for _, answer := range []string{
-			"create ok", "create lane_occupied", "get ok", "get session_ended", "enter ok", "enter not_waiting", "modify ok",
+			"create ok", "create lane_occupied", "get ok", "get session_ended", "enter ok",
+			"enter not_waiting", "modify ok",
 			"modify session_ended", "modify duration_out_of_range", "pause ok", "pause not_running", "resume ok",
 			"resume not_paused", "stop ok", "stop session_ended",
 		} {
@@ -353,7 +355,10 @@ func (c *laneClients) call(op laneCall) laneReply {
 	var err error
 	switch op.kind {
 	case "create":
-		sale := lanes.Create{Session: op.session, Group: c.group, Customer: "Jo", Minutes: op.minutes, AutoStart: op.minutes%2 == 0}
+		sale := lanes.Create{
+			Session: op.session, Group: c.group, Customer: "Jo", Minutes: op.minutes,
+			AutoStart: op.minutes%2 == 0,
+		}
 		if view, err = c.Create(ctx, c.laneID(c.lane), sale, nil); err == nil {
 			c.newest.Store(&op.session)
 		}

@@ -155,7 +155,10 @@ func (k *laneLink) redialLater(down *hardware.Down, now lanes.Instant) {
 	}
 	k.r.log.WithLevel(level).Stringer("lane_id", k.lane).Err(down.Err).Int32("failures", down.Failures).
 		Dur("retry_in", backoff).Msg("link down")
-	k.r.board.LinkFailed(k.lane, board.LinkFailure{Err: down.Err, InRow: int(down.Failures), RetryAt: now.Wall.Add(backoff)}, now)
+	k.r.board.LinkFailed(k.lane, board.LinkFailure{
+		Err: down.Err, InRow: int(down.Failures),
+		RetryAt: now.Wall.Add(backoff),
+	}, now)
 }
 
 // redial is the end of a back-off that was not cut short.
@@ -395,7 +398,10 @@ func (l *laneActor) publishLink() {
 	}
 	l.lane.Usable = notUsable == ""
 	state, since := l.link.line.Link()
-	l.r.board.PublishLink(l.id, state, since, board.Hardware{NotUsable: notUsable, Unproven: l.unproven, Parked: l.parked})
+	l.r.board.PublishLink(l.id, state, since, board.Hardware{
+		NotUsable: notUsable, Unproven: l.unproven,
+		Parked: l.parked,
+	})
 }
 
 // reconcileHolds brings a lane that was loaded in line with the range's holds: a crash may have come between

@@ -109,7 +109,10 @@ func TestMessagesOfAnOldConnectionAreIgnored(t *testing.T) {
 		require.True(t, old.isClosed())
 		f.advance(firstBackoff)
 		require.Equal(t, 2, driver.connectionCount())
-		old.receiver.Reported(lanes.Report{Log: lanes.Log{ID: "log", Seq: 1}, Kind: lanes.ReportEntered, Session: session})
+		old.receiver.Reported(lanes.Report{
+			Log: lanes.Log{ID: "log", Seq: 1}, Kind: lanes.ReportEntered,
+			Session: session,
+		})
 		old.fail()
 		old.receiver.Applied(1)
 		f.advance(time.Minute)

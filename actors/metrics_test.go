@@ -54,8 +54,10 @@ func TestTheGaugesOfARange(t *testing.T) {
 		require.Equal(t, 1.0, values["lanes_hold_unconfirmed"], "the one that nobody reaches")
 		require.Equal(t, 3.0, values["sessions paused"])
 		require.Equal(t, 0.0, values["sessions running"])
-		require.InDelta(t, float64(began.UnixMilli())/1e3, values["hold_started_timestamp_seconds lane"], 1e-3, "the older of the two")
-		require.InDelta(t, float64(everywhereSince.UnixMilli())/1e3, values["hold_started_timestamp_seconds range"], holds.Patience.Seconds())
+		require.InDelta(t, float64(began.UnixMilli())/1e3, values["hold_started_timestamp_seconds lane"], 1e-3,
+			"the older of the two")
+		require.InDelta(t, float64(everywhereSince.UnixMilli())/1e3, values["hold_started_timestamp_seconds range"],
+			holds.Patience.Seconds())
 		require.NotContains(t, values, "hold_started_timestamp_seconds bay")
 
 		restoreLink()
@@ -77,7 +79,8 @@ func TestAHoldCountsWhileItsLanesAreNotSaved(t *testing.T) {
 		f.startHold(rangeScope)
 		synctest.Wait()
 		require.False(t, f.Lanes()[0].Lane.Held, "its change waits for the pending one")
-		require.Equal(t, map[string]float64{"lanes_held": 2, "lanes_hold_unconfirmed": 0}, f.gaugeValues("lanes_held", "lanes_hold_unconfirmed"))
+		require.Equal(t, map[string]float64{"lanes_held": 2, "lanes_hold_unconfirmed": 0},
+			f.gaugeValues("lanes_held", "lanes_hold_unconfirmed"))
 		release()
 	})
 }
@@ -92,7 +95,8 @@ func TestParkedLanesAreCounted(t *testing.T) {
 		require.Equal(t, map[string]float64{"lanes_parked": 1, "lanes_not_usable": 1, "lanes_held": 0},
 			f.gaugeValues("lanes_parked", "lanes_not_usable", "lanes_held"))
 		f.advance(parkedFor)
-		require.Equal(t, map[string]float64{"lanes_parked": 0, "lanes_not_usable": 0}, f.gaugeValues("lanes_parked", "lanes_not_usable"))
+		require.Equal(t, map[string]float64{"lanes_parked": 0, "lanes_not_usable": 0},
+			f.gaugeValues("lanes_parked", "lanes_not_usable"))
 	})
 }
 
@@ -104,22 +108,31 @@ func TestUnsavedChangesAreCounted(t *testing.T) {
 				first, second := f.create(0, 30), f.create(1, 30)
 				f.create(2, 30)
 				f.advance(time.Second)
-				require.Equal(t, map[string]float64{"lanes_unsaved": 0, "store_writes_unsaved": 0, "store_away": 0}, f.gaugeValues(names...))
+				require.Equal(t, map[string]float64{"lanes_unsaved": 0, "store_writes_unsaved": 0, "store_away": 0},
+					f.gaugeValues(names...))
 				lastSaved := f.gaugeValues("store_last_flush_timestamp_seconds")["store_last_flush_timestamp_seconds"]
 				require.InDelta(t, float64(f.clock.Now().Wall.UnixMilli())/1e3, lastSaved, checkpointEvery.Seconds())
 
 				f.store.setHook(outage)
-				require.ErrorIs(t, f.answerOf(f.runAsync(func() error { return f.tryPause(first) }), time.Second), lanes.ErrNotSaved)
-				require.ErrorIs(t, f.answerOf(f.runAsync(func() error { return f.tryStop(first) }), time.Second), lanes.ErrNotSaved)
-				require.ErrorIs(t, f.answerOf(f.runAsync(func() error { return f.tryStop(second) }), time.Second), lanes.ErrNotSaved)
+				require.ErrorIs(t, f.answerOf(f.runAsync(func() error { return f.tryPause(first) }), time.Second),
+					lanes.ErrNotSaved)
+				require.ErrorIs(t, f.answerOf(f.runAsync(func() error { return f.tryStop(first) }), time.Second),
+					lanes.ErrNotSaved)
+				require.ErrorIs(t, f.answerOf(f.runAsync(func() error { return f.tryStop(second) }), time.Second),
+					lanes.ErrNotSaved)
 				f.advance(time.Minute)
-				require.Equal(t, map[string]float64{"lanes_unsaved": 2, "store_writes_unsaved": 3, "store_away": 1}, f.gaugeValues(names...),
+				require.Equal(t, map[string]float64{"lanes_unsaved": 2, "store_writes_unsaved": 3, "store_away": 1},
+					f.gaugeValues(names...),
 					"three changes of two lanes")
-				require.Equal(t, lastSaved, f.gaugeValues("store_last_flush_timestamp_seconds")["store_last_flush_timestamp_seconds"])
+				require.Equal(t, lastSaved,
+					f.gaugeValues("store_last_flush_timestamp_seconds")["store_last_flush_timestamp_seconds"])
 
 				f.storeReturns()
-				require.Equal(t, map[string]float64{"lanes_unsaved": 0, "store_writes_unsaved": 0, "store_away": 0}, f.gaugeValues(names...))
-				require.Greater(t, f.gaugeValues("store_last_flush_timestamp_seconds")["store_last_flush_timestamp_seconds"], lastSaved+59)
+				require.Equal(t, map[string]float64{"lanes_unsaved": 0, "store_writes_unsaved": 0, "store_away": 0},
+					f.gaugeValues(names...))
+				require.Greater(t,
+					f.gaugeValues("store_last_flush_timestamp_seconds")["store_last_flush_timestamp_seconds"],
+					lastSaved+59)
 			}, withLanes(3))
 		})
 	}
@@ -150,12 +163,15 @@ func TestOpenPurchasesAreCounted(t *testing.T) {
 		session := f.createWithPurchasing(0, 30)
 		release := pos.blockPurchases(acceptPurchase)
 		f.buy(0, minutes(15))
-		require.Equal(t, map[string]float64{"purchases_pending": 1, "purchases_unresolved": 0}, f.gaugeValues("purchases_pending", "purchases_unresolved"))
+		require.Equal(t, map[string]float64{"purchases_pending": 1, "purchases_unresolved": 0},
+			f.gaugeValues("purchases_pending", "purchases_unresolved"))
 		f.stop(session)
-		require.Equal(t, map[string]float64{"purchases_pending": 1, "purchases_unresolved": 0}, f.gaugeValues("purchases_pending", "purchases_unresolved"),
+		require.Equal(t, map[string]float64{"purchases_pending": 1, "purchases_unresolved": 0},
+			f.gaugeValues("purchases_pending", "purchases_unresolved"),
 			"its session has ended")
 		release()
-		require.Equal(t, map[string]float64{"purchases_pending": 0, "purchases_unresolved": 1}, f.gaugeValues("purchases_pending", "purchases_unresolved"))
+		require.Equal(t, map[string]float64{"purchases_pending": 0, "purchases_unresolved": 1},
+			f.gaugeValues("purchases_pending", "purchases_unresolved"))
 	}, withWebhook(pos))
 }
 
@@ -174,9 +190,15 @@ func TestOpenCallsForHelpAreCounted(t *testing.T) {
 		first := call(0)
 		f.advance(time.Minute)
 		second := call(1)
-		require.Equal(t, map[string]float64{"help_calls waiting": 2, "help_calls coming": 0, "help_calls_oldest_timestamp_seconds": first}, gauges())
+		require.Equal(t, map[string]float64{
+			"help_calls waiting": 2, "help_calls coming": 0,
+			"help_calls_oldest_timestamp_seconds": first,
+		}, gauges())
 		f.staffLaneCommand(0, lanes.HelpComing{})
-		require.Equal(t, map[string]float64{"help_calls waiting": 1, "help_calls coming": 1, "help_calls_oldest_timestamp_seconds": second}, gauges())
+		require.Equal(t, map[string]float64{
+			"help_calls waiting": 1, "help_calls coming": 1,
+			"help_calls_oldest_timestamp_seconds": second,
+		}, gauges())
 		f.staffLaneCommand(0, lanes.HelpDone{})
 		f.staffLaneCommand(1, lanes.HelpDone{})
 		require.Equal(t, map[string]float64{"help_calls waiting": 0, "help_calls coming": 0}, gauges())

@@ -22,7 +22,8 @@ func TestAMoveKeepsTheTimeLeft(t *testing.T) {
 		var together []bool
 		f.store.setHook(func(_ context.Context, batch store.Batch, flush func() error) error {
 			if len(batch.Lanes) > 0 {
-				together = append(together, len(batch.Lanes) == 2 && batch.Lanes[0].Session == nil && batch.Lanes[1].Session.ID == session)
+				together = append(together, len(batch.Lanes) == 2 && batch.Lanes[0].Session == nil &&
+					batch.Lanes[1].Session.ID == session)
 			}
 			return flush()
 		})

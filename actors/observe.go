@@ -32,7 +32,8 @@ func (o *Observer) Reconnect(ctx context.Context, who string, lane uuid.UUID) er
 		return lanes.ErrLaneNotFound
 	}
 	r.addresses.sendTo(lane, &renewLink{errReconnected})
-	traced(r.log.Info().Stringer("lane_id", lane).Str("who", who), trace.ID(ctx)).Msg("an operator has a link made anew")
+	traced(r.log.Info().Stringer("lane_id", lane).Str("who", who), trace.ID(ctx)).
+		Msg("an operator has a link made anew")
 	r.record(ctx, lanes.Act{Who: who, What: lanes.DidReconnect, Lane: lane})
 	return nil
 }

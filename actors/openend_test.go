@@ -55,9 +55,11 @@ func TestASessionGoesOnBeyondWhatWasSold(t *testing.T) {
 		f.requireOpen()
 		ended := f.endedSession(session)
 		require.Equal(t, lanes.Expired, ended.Reason)
-		require.Equal(t, []time.Duration{12 * time.Minute, 20 * time.Minute, 2 * time.Minute}, []time.Duration{ended.Used, ended.Beyond, ended.Session.Settled})
+		require.Equal(t, []time.Duration{12 * time.Minute, 20 * time.Minute, 2 * time.Minute},
+			[]time.Duration{ended.Used, ended.Beyond, ended.Session.Settled})
 		require.Equal(t, []lanes.Kind{
-			lanes.SessionCreated, lanes.SessionStarted, lanes.SessionBeyond, lanes.SessionModified, lanes.SessionStopped,
+			lanes.SessionCreated, lanes.SessionStarted, lanes.SessionBeyond, lanes.SessionModified,
+			lanes.SessionStopped,
 		}, f.eventKinds(session))
 	})
 }
@@ -288,7 +290,8 @@ func TestAGatewayIsKilledAtEachFlushOfAnOpenEnd(t *testing.T) {
 					unsaved := at == 4 && restarted() && !written
 					ended := f.endedSession(session)
 					require.Equal(t, begun.Wall.Add(30*time.Minute), ended.At)
-					if used := ended.Used + ended.Beyond - ended.Session.Settled; unsaved { // it ends before its hardware can prove anything
+					// it ends before its hardware can prove anything
+					if used := ended.Used + ended.Beyond - ended.Session.Settled; unsaved {
 						require.InDelta(t, 30*time.Minute, used, float64(checkpointEvery))
 					} else {
 						require.Equal(t, 30*time.Minute, used)

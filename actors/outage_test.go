@@ -55,7 +55,8 @@ func TestWhileAFlushHangsOthersAreRefusedAtOnce(t *testing.T) {
 		other := f.runAsync(func() error { return f.tryCreate(1, 30) })
 		f.advance(599 * time.Millisecond)
 		require.True(t, f.Ready(), "a flush may take a second")
-		require.ErrorIs(t, f.answerOf(other, time.Millisecond), lanes.ErrStoreUnavailable, "the write was not sent to the store")
+		require.ErrorIs(t, f.answerOf(other, time.Millisecond), lanes.ErrStoreUnavailable,
+			"the write was not sent to the store")
 
 		answered := time.Now()
 		for i := range 2 {
@@ -93,7 +94,8 @@ func TestAStopIsInForceWhileTheStoreIsDown(t *testing.T) {
 				require.ErrorIs(t, f.tryStop(session), lanes.ErrSessionEnded)
 				require.Equal(t, arrived.Wall, f.endedSession(session).At)
 				require.Equal(t, 10*time.Minute, f.endedSession(session).Used)
-				require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted, lanes.SessionStopped}, f.eventKinds(session))
+				require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted, lanes.SessionStopped},
+					f.eventKinds(session))
 				f.create(0, 30)
 			})
 		})
@@ -150,7 +152,8 @@ func TestAnExpiryIsInForceWhileTheStoreIsDown(t *testing.T) {
 				f.storeReturns()
 				require.Equal(t, lanes.Expired, f.endedSession(session).Reason)
 				require.Equal(t, begun.Wall.Add(10*time.Minute), f.endedSession(session).At)
-				require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted, lanes.SessionStopped}, f.eventKinds(session))
+				require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted, lanes.SessionStopped},
+					f.eventKinds(session))
 			}, withRecorder(&recorder))
 		})
 	}
@@ -222,7 +225,10 @@ func TestAStopOverridesAChangeThatHangs(t *testing.T) {
 		command func(session uuid.UUID) lanes.Command
 		fact    lanes.Kind
 	}{
-		"modify": {false, func(s uuid.UUID) lanes.Command { return lanes.Modify{Session: s, Minutes: 10} }, lanes.SessionModified},
+		"modify": {
+			false, func(s uuid.UUID) lanes.Command { return lanes.Modify{Session: s, Minutes: 10} },
+			lanes.SessionModified,
+		},
 		"resume": {true, func(s uuid.UUID) lanes.Command { return lanes.Resume{Session: s} }, lanes.SessionResumed},
 	}
 	for name, change := range changes {
@@ -246,7 +252,8 @@ func TestAStopOverridesAChangeThatHangs(t *testing.T) {
 					stopped := f.runAsync(func() error { return f.tryStop(session) })
 					require.False(t, f.isOpen(0), "locked before the outcome is known")
 					require.ErrorIs(t, f.answerOf(stopped, 500*time.Millisecond), lanes.ErrNotSaved)
-					require.ErrorIs(t, f.answerOf(f.runAsync(func() error { return f.tryStop(session) }), 0), lanes.ErrNotSaved)
+					require.ErrorIs(t, f.answerOf(f.runAsync(func() error { return f.tryStop(session) }), 0),
+						lanes.ErrNotSaved)
 					f.advance(2 * time.Second)
 
 					resolve()
@@ -286,7 +293,8 @@ func TestAHoldOverridesACreateThatHangs(t *testing.T) {
 				if err := f.answerOf(sold, 0); resolution.written {
 					require.NoError(t, err)
 					require.Equal(t, 30*time.Minute, f.remaining(sale.Session))
-					require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted, lanes.SessionPaused}, f.eventKinds(sale.Session))
+					require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted, lanes.SessionPaused},
+						f.eventKinds(sale.Session))
 				} else {
 					require.ErrorIs(t, err, lanes.ErrStoreUnavailable)
 					require.Empty(t, f.activeSessions())
@@ -624,7 +632,8 @@ func (f *failureRecorder) Errorf(format string, args ...any) {
 func TestSessionsStayConsistentUnderRandomStoreFaults(t *testing.T) {
 	steps := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) clientStep {
 		return clientStep{
-			rapid.SampledFrom([]string{"create", "create", "modify", "modify", "pause", "resume", "move", "stop"}).Draw(t, "do"),
+			rapid.SampledFrom([]string{"create", "create", "modify", "modify", "pause", "resume", "move", "stop"}).
+				Draw(t, "do"),
 			time.Duration(rapid.IntRange(0, 3000).Draw(t, "after")) * time.Millisecond,
 		}
 	}), 1, 10)

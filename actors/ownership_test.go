@@ -87,7 +87,10 @@ func (f *nodeFixture) Running() []nodes.Running { return f.gateway.Running() }
 
 func startNode(t *testing.T, server *redistest.Server, name string, settings ...Settings) *nodeFixture {
 	t.Helper()
-	s, err := redis.Open(t.Context(), server.URL(), store.Retention{Events: time.Hour, History: time.Hour, Names: time.Hour, Cap: 1000})
+	s, err := redis.Open(t.Context(), server.URL(), store.Retention{
+		Events: time.Hour, History: time.Hour,
+		Names: time.Hour, Cap: 1000,
+	})
 	require.NoError(t, err)
 	machine, err := clock.NewSystem()
 	require.NoError(t, err)
@@ -100,7 +103,8 @@ func startNode(t *testing.T, server *redistest.Server, name string, settings ...
 		ids, f.settings[each.Layout.Range] = append(ids, each.Layout.Range), each
 	}
 	f.keeper = nodes.New(nodes.Config{
-		Self: store.Node{Run: uuid.New(), Name: name, Address: name + ":7443"}, TTL: nodeTTL, Store: &f.frozen, Ranges: f,
+		Self: store.Node{Run: uuid.New(), Name: name, Address: name + ":7443"}, TTL: nodeTTL,
+		Store: &f.frozen, Ranges: f,
 		Metrics: nodes.NewMetrics(prometheus.NewRegistry()), Log: zerolog.Nop(),
 	})
 	f.keeper.Start(ids, "d")
@@ -127,7 +131,8 @@ func (f *nodeFixture) serves(id uuid.UUID) *Range {
 func nodeSettings() (s Settings, group uuid.UUID) {
 	group = uuid.New()
 	return Settings{Grace: time.Minute, Receivers: oneReceiver(nil, testSlots, 10_000), Layout: lanes.Layout{
-		Range: uuid.New(), Name: "Shared range", Groups: []lanes.Group{{ID: group, Name: "Public"}}, Lanes: makePlaces(3),
+		Range: uuid.New(), Name: "Shared range", Groups: []lanes.Group{{ID: group, Name: "Public"}},
+		Lanes: makePlaces(3),
 	}}, group
 }
 
@@ -159,10 +164,19 @@ func TestATakeOverBringsEverythingAlong(t *testing.T) {
 	id, places := settings.Layout.Range, settings.Layout.Lanes
 	a := startNode(t, server, "a", settings)
 	before := a.serves(id)
-	key := &lanes.Key{Name: "sale-1", Fingerprint: "f", Render: func(v *lanes.SessionView) (int, []byte) { return 201, []byte(v.ID.String()) }}
-	sold, err := before.Create(t.Context(), places[0].ID, lanes.Create{Customer: "Jo", Group: group, Minutes: 60, Session: uuid.New(), AutoStart: true}, key)
+	key := &lanes.Key{Name: "sale-1", Fingerprint: "f", Render: func(v *lanes.SessionView) (int, []byte) {
+		return 201,
+			[]byte(v.ID.String())
+	}}
+	sold, err := before.Create(t.Context(), places[0].ID, lanes.Create{
+		Customer: "Jo", Group: group, Minutes: 60,
+		Session: uuid.New(), AutoStart: true,
+	}, key)
 	require.NoError(t, err)
-	waiting, err := before.Create(t.Context(), places[1].ID, lanes.Create{Customer: "Ann", Group: group, Minutes: 60, Session: uuid.New()}, nil)
+	waiting, err := before.Create(t.Context(), places[1].ID, lanes.Create{
+		Customer: "Ann", Group: group, Minutes: 60,
+		Session: uuid.New(),
+	}, nil)
 	require.NoError(t, err)
 	reached, err := before.Hold(t.Context(), lanes.Scope{Kind: lanes.OverLane, ID: places[2].ID}, "sam")
 	require.NoError(t, err)
@@ -180,14 +194,20 @@ func TestATakeOverBringsEverythingAlong(t *testing.T) {
 	require.Equal(t, lanes.Running, view.Phase)
 	require.True(t, after.Holds().Has(lanes.Scope{Kind: lanes.OverLane, ID: places[2].ID}))
 	require.Positive(t, len(after.committer.Unattempted()), "events still wait")
-	_, err = after.Create(t.Context(), places[0].ID, lanes.Create{Customer: "Jo", Group: group, Minutes: 60, Session: uuid.New(), AutoStart: true}, key)
+	_, err = after.Create(t.Context(), places[0].ID, lanes.Create{
+		Customer: "Jo", Group: group, Minutes: 60,
+		Session: uuid.New(), AutoStart: true,
+	}, key)
 	var repeat *lanes.Repeat
 	require.ErrorAs(t, err, &repeat, "a repeat of the sale at another node is that sale")
 	_, body := repeat.Replay()
 	require.Equal(t, sold.ID.String(), string(body))
 
 	// The one that was frozen goes on: whatever it tries is refused by the store, and it lets go.
-	_, err = before.Create(t.Context(), places[2].ID, lanes.Create{Customer: "Eve", Group: group, Minutes: 60, Session: uuid.New()}, nil)
+	_, err = before.Create(t.Context(), places[2].ID, lanes.Create{
+		Customer: "Eve", Group: group, Minutes: 60,
+		Session: uuid.New(),
+	}, nil)
 	require.Error(t, err)
 	a.frozen.mu.Unlock()
 	require.Eventually(t, func() bool {
@@ -198,7 +218,8 @@ func TestATakeOverBringsEverythingAlong(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, waiting.ID, stopped.ID)
 	close(webhook.open)
-	require.Eventually(t, func() bool { return len(after.committer.Unattempted()) == 0 }, nodePatience, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return len(after.committer.Unattempted()) == 0 }, nodePatience,
+		10*time.Millisecond)
 	webhook.mu.Lock()
 	defer webhook.mu.Unlock()
 	seen := map[uuid.UUID]bool{}
@@ -216,7 +237,10 @@ func TestAnOutageOfRedisKeepsRangesAndHoldsThem(t *testing.T) {
 	id, places := settings.Layout.Range, settings.Layout.Lanes
 	a := startNode(t, server, "a", settings)
 	r := a.serves(id)
-	_, err := r.Create(t.Context(), places[0].ID, lanes.Create{Customer: "Jo", Group: group, Minutes: 60, Session: uuid.New(), AutoStart: true}, nil)
+	_, err := r.Create(t.Context(), places[0].ID, lanes.Create{
+		Customer: "Jo", Group: group, Minutes: 60,
+		Session: uuid.New(), AutoStart: true,
+	}, nil)
 	require.NoError(t, err)
 	b := startNode(t, server, "b", settings)
 	require.Eventually(t, func() bool { return b.keeper.Ready() == nil }, nodePatience, 10*time.Millisecond)
@@ -250,7 +274,10 @@ func TestAStopGivesTheRangesToTheOthers(t *testing.T) {
 	id, places := settings.Layout.Range, settings.Layout.Lanes
 	a := startNode(t, server, "a", settings)
 	before := a.serves(id)
-	sold, err := before.Create(t.Context(), places[0].ID, lanes.Create{Customer: "Jo", Group: group, Minutes: 60, Session: uuid.New(), AutoStart: true}, nil)
+	sold, err := before.Create(t.Context(), places[0].ID, lanes.Create{
+		Customer: "Jo", Group: group, Minutes: 60,
+		Session: uuid.New(), AutoStart: true,
+	}, nil)
 	require.NoError(t, err)
 	b := startNode(t, server, "b", settings)
 	require.Eventually(t, func() bool { return b.keeper.Ready() == nil }, nodePatience, 10*time.Millisecond)

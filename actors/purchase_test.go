@@ -101,15 +101,18 @@ func TestAPurchaseWithAnUnknownOutcomeIsForStaff(t *testing.T) {
 				require.Equal(t, 30*time.Minute-webhookTimeout, f.remaining(session))
 				open := f.Unresolved()
 				require.Len(t, open, 1)
-				require.Equal(t, []uuid.UUID{purchase, session, f.laneID(1)}, []uuid.UUID{open[0].ID, open[0].Session, open[0].Lane})
+				require.Equal(t, []uuid.UUID{purchase, session, f.laneID(1)},
+					[]uuid.UUID{open[0].ID, open[0].Session, open[0].Lane})
 				require.NotEmpty(t, open[0].Reason)
 
 				require.NoError(t, f.Clear(f.requestContext(), "sam", purchase, true))
 				f.advance(0)
-				require.Equal(t, 45*time.Minute-webhookTimeout, f.remaining(session), "staff decided that it was bought")
+				require.Equal(t, 45*time.Minute-webhookTimeout, f.remaining(session),
+					"staff decided that it was bought")
 				require.Equal(t, lanes.Accepted, f.shownPurchase(1).Phase)
 				require.Empty(t, f.Unresolved())
-				require.ErrorIs(t, f.Clear(f.requestContext(), "sam", purchase, true), lanes.ErrPurchaseNotFound, "once")
+				require.ErrorIs(t, f.Clear(f.requestContext(), "sam", purchase, true),
+					lanes.ErrPurchaseNotFound, "once")
 				require.Len(t, pos.purchases(), 1)
 			}, withWebhook(pos))
 		})
@@ -122,7 +125,8 @@ func TestStaffClearWhatWasNotBought(t *testing.T) {
 		session := f.createWithPurchasing(0, 30)
 		pos.setPurchaseReply(timeOutPurchase)
 		first := f.buy(0, minutes(15))
-		require.ErrorIs(t, f.Clear(f.requestContext(), "sam", first, false), lanes.ErrPurchaseNotFound, "it is still under way")
+		require.ErrorIs(t, f.Clear(f.requestContext(), "sam", first, false), lanes.ErrPurchaseNotFound,
+			"it is still under way")
 		f.advance(webhookTimeout)
 		second := f.buy(0, minutes(5))
 		f.advance(webhookTimeout)
@@ -312,7 +316,10 @@ func TestAPurchaseThatWaitsForStaffHasNamesAndPrices(t *testing.T) {
 		f.advance(webhookTimeout)
 		f.restart()
 		require.Len(t, f.Unresolved(), 1)
-		require.Equal(t, []lanes.Good{{Name: "name of time", Price: "0.50"}, {Name: "name of " + targets(3).ID, Price: "0.50"}}, f.Unresolved()[0].Goods)
+		require.Equal(t, []lanes.Good{
+			{Name: "name of time", Price: "0.50"},
+			{Name: "name of " + targets(3).ID, Price: "0.50"},
+		}, f.Unresolved()[0].Goods)
 	}, withWebhook(pos), withCatalogue(anything))
 }
 
@@ -369,7 +376,10 @@ func TestACatalogueThatPanicsRefusesNothing(t *testing.T) {
 
 // No purchase is sent before it is saved.
 func TestNoPurchaseIsSentWhileTheStoreIsDown(t *testing.T) {
-	for name, outage := range map[string]flushHook{"it refuses": refuseFlush, "it refuses after a while": refuseFlushSlowly} {
+	for name, outage := range map[string]flushHook{
+		"it refuses":               refuseFlush,
+		"it refuses after a while": refuseFlushSlowly,
+	} {
 		t.Run(name, func(t *testing.T) {
 			pos := &fakeWebhook{}
 			runFixture(t, func(t *testing.T, f *fixture) {

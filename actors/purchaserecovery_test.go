@@ -22,7 +22,10 @@ func TestASessionThatEndsWhileThePOSDecidesItsPurchase(t *testing.T) {
 		"stopped": func(f *fixture, session uuid.UUID) { f.stop(session) },
 		"expired": func(f *fixture, _ uuid.UUID) { f.advance(5 * time.Minute) },
 	} {
-		for answer, reply := range map[string]purchaseReply{"accepted": acceptPurchase, "refused": declinePurchase("No."), "no answer": timeOutPurchase} {
+		for answer, reply := range map[string]purchaseReply{
+			"accepted": acceptPurchase,
+			"refused":  declinePurchase("No."), "no answer": timeOutPurchase,
+		} {
 			t.Run(name+", "+answer, func(t *testing.T) {
 				pos := &fakeWebhook{}
 				runFixture(t, func(t *testing.T, f *fixture) {
@@ -34,7 +37,8 @@ func TestASessionThatEndsWhileThePOSDecidesItsPurchase(t *testing.T) {
 					release()
 					f.advance(webhookTimeout)
 					require.Equal(t, 5*time.Minute, f.endedSession(session).Session.Sold)
-					require.Equal(t, 30*time.Minute-webhookTimeout, f.remaining(next), "the next session is not changed")
+					require.Equal(t, 30*time.Minute-webhookTimeout, f.remaining(next),
+						"the next session is not changed")
 					require.Nil(t, f.controller(0).Shown().Purchase)
 					if answer == "refused" {
 						require.Empty(t, f.Unresolved())
@@ -308,7 +312,11 @@ func TestStoppingTheGatewayWaitsAMomentForAPurchase(t *testing.T) {
 func TestAPurchaseThatWasSentIsForStaffAfterARestart(t *testing.T) {
 	for name, restart := range map[string]func(*fixture){"stopped": (*fixture).shutDown, "killed": (*fixture).kill} {
 		for during, wait := range map[string]func(*fixture, *fakeWebhook) func(){
-			"while the POS decides": func(_ *fixture, pos *fakeWebhook) func() { return pos.blockPurchases(acceptPurchase) },
+			"while the POS decides": func(_ *fixture,
+				pos *fakeWebhook,
+			) func() {
+				return pos.blockPurchases(acceptPurchase)
+			},
 			"while the POS does not answer": func(_ *fixture, pos *fakeWebhook) func() {
 				pos.setPurchaseReply(timeOutPurchase)
 				return func() {}

@@ -177,7 +177,8 @@ func (r *Range) Move(ctx context.Context, session, to uuid.UUID, key *lanes.Key)
 func (r *Range) StaffMove(
 	ctx context.Context, staff string, session, to uuid.UUID, afterClosing bool,
 ) (*lanes.SessionView, error) {
-	return r.move(ctx, requester{lanes.ByStaff, staff}, lanes.Move{Session: session, AfterClosing: afterClosing}, to, nil)
+	return r.move(ctx, requester{lanes.ByStaff, staff}, lanes.Move{Session: session, AfterClosing: afterClosing}, to,
+		nil)
 }
 
 // StaffReopen goes on with an ended session on a free lane. Errors: ErrNotReopenable, ErrSessionNotFound,

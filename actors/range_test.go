@@ -64,13 +64,22 @@ func TestAScreenGetsTheLanesThatChanged(t *testing.T) {
 			{"time that passes", func() { f.advance(time.Minute) }, nil},
 			{"a pause", func() { f.pause(session) }, f.laneIDs(1)},
 			{"a command that is refused", func() { _ = f.tryPause(session) }, nil},
-			{"a sale that staff close", func() { f.staffLaneCommand(0, lanes.Offer{Sale: lanes.OffSale}) }, f.laneIDs(0)},
-			{"a call for help", func() { _, _ = f.LaneOn(f.requestContext(), f.laneID(0), lanes.CallHelp{}) }, f.laneIDs(0)},
+			{
+				"a sale that staff close", func() { f.staffLaneCommand(0, lanes.Offer{Sale: lanes.OffSale}) },
+				f.laneIDs(0),
+			},
+			{
+				"a call for help", func() { _, _ = f.LaneOn(f.requestContext(), f.laneID(0), lanes.CallHelp{}) },
+				f.laneIDs(0),
+			},
 			{"a link that breaks", func() { f.cutLink(0) }, f.laneIDs(0)},
 			{"a lane that is not usable any more", func() { f.advance(f.settings.Grace) }, f.laneIDs(0)},
 			{"a purchase", func() { f.buy(1, minutes(1)) }, f.laneIDs(1)},
 			{"a purchase that becomes unresolved", func() { f.advance(webhookTimeout) }, f.laneIDs(1)},
-			{"a purchase that staff settle", func() { _ = f.Clear(f.requestContext(), "sam", f.unresolvedIDs()[0], false) }, f.laneIDs(1)},
+			{
+				"a purchase that staff settle",
+				func() { _ = f.Clear(f.requestContext(), "sam", f.unresolvedIDs()[0], false) }, f.laneIDs(1),
+			},
 			{"a hold", func() { f.setHold(rangeScope) }, f.laneIDs(0, 1)},
 			{"the end of the hold", func() { f.liftHold(rangeScope) }, f.laneIDs(0, 1)},
 			{"a stop", func() { f.stop(session) }, f.laneIDs(1)},
@@ -140,7 +149,8 @@ func TestScreensFollowEveryChange(t *testing.T) {
 					for _, lane := range changed {
 						shown[lane.ID] = lane.Lane.Session
 					}
-					require.NotEqual(t, shown[f.laneID(0)] == nil, shown[f.laneID(1)] == nil, "the session is on exactly one lane")
+					require.NotEqual(t, shown[f.laneID(0)] == nil, shown[f.laneID(1)] == nil,
+						"the session is on exactly one lane")
 					select {
 					case <-wake:
 					case <-done:

@@ -51,7 +51,10 @@ func TestAReadThatItsClientGivesUp(t *testing.T) {
 func TestAKeyOfAnotherRequest(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		require.False(t, f.KeyReused("k", "a"))
-		_, err := f.createOnce(&lanes.Key{Name: "k", Fingerprint: "a", Render: func(*lanes.SessionView) (int, []byte) { return 201, nil }})
+		_, err := f.createOnce(&lanes.Key{
+			Name: "k", Fingerprint: "a",
+			Render: func(*lanes.SessionView) (int, []byte) { return 201, nil },
+		})
 		require.NoError(t, err)
 		require.False(t, f.KeyReused("k", "a"))
 		require.True(t, f.KeyReused("k", "b"))
@@ -66,17 +69,49 @@ func TestAKeyOfAnotherRequest(t *testing.T) {
 func TestWhoeverHasLostARangeLearnsSoByWhatItReads(t *testing.T) {
 	unknown := uuid.New()
 	for name, request := range map[string]func(f *fixture, session uuid.UUID) error{
-		"an unknown session":    func(f *fixture, _ uuid.UUID) error { return errorOf(f.Session(f.requestContext(), unknown)) },
-		"the end of a session":  func(f *fixture, _ uuid.UUID) error { return errorOf(f.SessionEnd(f.requestContext(), unknown)) },
-		"the event log":         func(f *fixture, _ uuid.UUID) error { return errorOf(f.Events(f.requestContext(), 0, 10)) },
-		"the history":           func(f *fixture, _ uuid.UUID) error { return errorOf(f.History(f.requestContext(), 0, 10)) },
-		"sessions of a POS":     func(f *fixture, _ uuid.UUID) error { return errorOf(f.HistoryOf(f.requestContext(), "a", 0, 10)) },
-		"acts of staff":         func(f *fixture, _ uuid.UUID) error { return errorOf(f.Acts(f.requestContext(), 0, 10)) },
-		"an event's redelivery": func(f *fixture, _ uuid.UUID) error { return f.RedeliverOne(f.requestContext(), 100, nil) },
+		"an unknown session": func(f *fixture,
+			_ uuid.UUID,
+		) error {
+			return errorOf(f.Session(f.requestContext(), unknown))
+		},
+		"the end of a session": func(f *fixture,
+			_ uuid.UUID,
+		) error {
+			return errorOf(f.SessionEnd(f.requestContext(), unknown))
+		},
+		"the event log": func(f *fixture,
+			_ uuid.UUID,
+		) error {
+			return errorOf(f.Events(f.requestContext(), 0, 10))
+		},
+		"the history": func(f *fixture,
+			_ uuid.UUID,
+		) error {
+			return errorOf(f.History(f.requestContext(), 0, 10))
+		},
+		"sessions of a POS": func(f *fixture,
+			_ uuid.UUID,
+		) error {
+			return errorOf(f.HistoryOf(f.requestContext(), "a", 0, 10))
+		},
+		"acts of staff": func(f *fixture,
+			_ uuid.UUID,
+		) error {
+			return errorOf(f.Acts(f.requestContext(), 0, 10))
+		},
+		"an event's redelivery": func(f *fixture,
+			_ uuid.UUID,
+		) error {
+			return f.RedeliverOne(f.requestContext(), 100, nil)
+		},
 
 		"a stop of an unknown session": func(f *fixture, _ uuid.UUID) error { return f.tryStop(unknown) },
 		"a sale on an occupied lane":   func(f *fixture, _ uuid.UUID) error { return f.tryCreate(0, 30) },
-		"a sale with a key":            func(f *fixture, _ uuid.UUID) error { return errorOf(f.createOnce(keyed("k", "f"))) },
+		"a sale with a key": func(f *fixture,
+			_ uuid.UUID,
+		) error {
+			return errorOf(f.createOnce(keyed("k", "f")))
+		},
 		"a resume of one that runs": func(f *fixture, session uuid.UUID) error {
 			return errorOf(f.On(f.requestContext(), session, lanes.Resume{Session: session}, nil))
 		},
@@ -138,13 +173,16 @@ func TestASessionWhoseEndIsNotSaved(t *testing.T) {
 		require.ErrorIs(t, f.tryStop(session), lanes.ErrNotSaved)
 		require.ErrorIs(t, f.tryModify(session, 5), lanes.ErrSessionEnded)
 		modify := lanes.Modify{Session: session, Minutes: 5}
-		require.ErrorIs(t, errorOf(f.On(f.requestContext(), session, modify, keyed("modify", "f"))), lanes.ErrStoreUnavailable)
-		require.ErrorIs(t, errorOf(f.Move(f.requestContext(), session, f.laneID(1), keyed("move", "f"))), lanes.ErrStoreUnavailable)
+		require.ErrorIs(t, errorOf(f.On(f.requestContext(), session, modify, keyed("modify", "f"))),
+			lanes.ErrStoreUnavailable)
+		require.ErrorIs(t, errorOf(f.Move(f.requestContext(), session, f.laneID(1), keyed("move", "f"))),
+			lanes.ErrStoreUnavailable)
 		require.ErrorIs(t, f.tryStopOnce(session, keyed("stop", "f")), lanes.ErrNotSaved)
 		require.ErrorIs(t, f.tryStop(session), lanes.ErrNotSaved)
 		f.store.setHook(nil)
 		f.advance(time.Minute)
-		require.ErrorIs(t, errorOf(f.On(f.requestContext(), session, modify, keyed("modify", "f"))), lanes.ErrSessionEnded)
+		require.ErrorIs(t, errorOf(f.On(f.requestContext(), session, modify, keyed("modify", "f"))),
+			lanes.ErrSessionEnded)
 	})
 }
 

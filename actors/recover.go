@@ -170,7 +170,8 @@ func (r *Range) restoreLanes(ctx context.Context, loaded store.Recovered, retire
 			lane = lane.Unseen(down, now)
 			r.committer.Restore(lane)
 			rebooted := snapshot.Boot != reading.Boot
-			if lane.Session != restored || rebooted && (lane.Session != nil || len(lane.Open) > 0 || lane.Reservation != nil) {
+			if lane.Session != restored || rebooted && (lane.Session != nil || len(lane.Open) > 0 ||
+				lane.Reservation != nil) {
 				carried.Lanes = append(carried.Lanes, lane)
 			}
 			lane.Accessible, lane.Purchasing, lane.Usable = place.Accessible, inForce.Layout.Purchasing, true
@@ -200,7 +201,8 @@ func lostLane(lane lanes.Lane, now lanes.Instant) error {
 		what = fmt.Sprintf("session %s with %s left", lane.Session.ID, lane.Session.Remaining(now).Round(1e9))
 		remedy = "end the session"
 	}
-	return fmt.Errorf("%w: lane %s has %s; put the lane back, or %s with --retire %s", ErrLayout, lane.ID, what, remedy, lane.ID)
+	return fmt.Errorf("%w: lane %s has %s; put the lane back, or %s with --retire %s", ErrLayout, lane.ID, what,
+		remedy, lane.ID)
 }
 
 // retire ends the session of a lane that the configuration no longer has, as the operator asked. Purchases

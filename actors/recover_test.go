@@ -73,7 +73,8 @@ func TestSessionsThatEndedWhileDownAreSavedBeforeTheRangeIsReady(t *testing.T) {
 		require.Equal(t, lanes.Expired, ended.Reason)
 		require.Equal(t, begun.Wall.Add(10*time.Minute), ended.At)
 		require.Equal(t, 10*time.Minute, ended.Used)
-		require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted, lanes.SessionStopped}, f.eventKinds(session))
+		require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted, lanes.SessionStopped},
+			f.eventKinds(session))
 		require.Equal(t, uuid.Nil, f.controller(0).Shown().Session)
 		f.create(0, 10)
 	})
@@ -123,7 +124,8 @@ func TestTheEndOfARetiredSessionIsAnnounced(t *testing.T) {
 		synctest.Wait()
 		release()
 		synctest.Wait()
-		require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted, lanes.SessionStopped}, webhook.kinds())
+		require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted, lanes.SessionStopped},
+			webhook.kinds())
 		require.Equal(t, lanes.EndReason(lanes.ByStaff), f.endedSession(session).Reason)
 	}, withWebhook(webhook))
 }
@@ -163,7 +165,8 @@ func TestSessionsThatRanOnAreForStaffToMakeUp(t *testing.T) {
 	for _, reboot := range []bool{false, true} {
 		var logs logRecorder
 		runFixture(t, func(t *testing.T, f *fixture) {
-			first, second, expired, paused, waiting := f.create(0, 30), f.create(1, 30), f.create(2, 7), f.create(3, 30), f.createWaiting(4, 30)
+			first, second, expired, paused, waiting := f.create(0, 30), f.create(1, 30), f.create(2, 7),
+				f.create(3, 30), f.createWaiting(4, 30)
 			f.pause(paused)
 			f.advance(5*time.Minute + 3*time.Second)
 			f.shutDown()
@@ -189,7 +192,8 @@ func TestSessionsThatRanOnAreForStaffToMakeUp(t *testing.T) {
 			require.Equal(t, left, f.remaining(second))
 			require.Zero(t, f.ranOn(first)+f.ranOn(second))
 			require.Equal(t, []string{"make_up +3", "make_up +0"}, f.actSummaries())
-			require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted, lanes.SessionModified}, f.eventKinds(first))
+			require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted, lanes.SessionModified},
+				f.eventKinds(first))
 			require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted}, f.eventKinds(second))
 			f.restart()
 			require.Zero(t, f.ranOn(first)+f.ranOn(second), "the time is made up")
@@ -217,7 +221,10 @@ func TestDowntimeAddsUpOverRestarts(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		session := f.create(0, 480)
 		var down time.Duration
-		for i, term := range []time.Duration{2 * time.Minute, 90 * time.Second, time.Minute, 0, 61 * time.Second, time.Hour} {
+		for i, term := range []time.Duration{
+			2 * time.Minute, 90 * time.Second, time.Minute, 0,
+			61 * time.Second, time.Hour,
+		} {
 			f.advance(time.Duration(i) * 7 * time.Second)
 			f.shutDown()
 			f.advance(term)

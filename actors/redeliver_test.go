@@ -237,9 +237,12 @@ func TestARedeliveryWithAKey(t *testing.T) {
 		f.create(0, 30)
 		synctest.Wait()
 		key := func() *lanes.KeyOf[lanes.Redelivery] {
-			return &lanes.KeyOf[lanes.Redelivery]{Name: "k", Fingerprint: "f", Render: func(r lanes.Redelivery) (int, []byte) {
-				return 200, []byte{byte('0' + r.Events)}
-			}}
+			return &lanes.KeyOf[lanes.Redelivery]{
+				Name: "k", Fingerprint: "f",
+				Render: func(r lanes.Redelivery) (int, []byte) {
+					return 200, []byte{byte('0' + r.Events)}
+				},
+			}
 		}
 		result, err := f.Redeliver(f.requestContext(), lanes.EventSelection{Until: 10}, key())
 		require.NoError(t, err)
@@ -261,7 +264,10 @@ func TestARedeliveryOfWhatIsNotKept(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		f.create(0, 30)
 		synctest.Wait()
-		key := &lanes.KeyOf[lanes.Redelivery]{Name: "k", Fingerprint: "f", Render: func(lanes.Redelivery) (int, []byte) { return 200, []byte("2") }}
+		key := &lanes.KeyOf[lanes.Redelivery]{
+			Name: "k", Fingerprint: "f",
+			Render: func(lanes.Redelivery) (int, []byte) { return 200, []byte("2") },
+		}
 		result, err := f.Redeliver(f.requestContext(), lanes.EventSelection{Until: 10, Whole: true}, key)
 		require.NoError(t, err)
 		require.Equal(t, 2, result.Events)
@@ -288,7 +294,11 @@ func TestARedeliveryWithoutAStore(t *testing.T) {
 		f.create(0, 30)
 		synctest.Wait()
 		f.store.setHook(refuseFlush)
-		_, err := f.Redeliver(f.requestContext(), lanes.EventSelection{Until: 10}, &lanes.KeyOf[lanes.Redelivery]{Name: "k", Fingerprint: "f", Render: func(lanes.Redelivery) (int, []byte) { return 200, nil }})
+		_, err := f.Redeliver(f.requestContext(), lanes.EventSelection{Until: 10},
+			&lanes.KeyOf[lanes.Redelivery]{
+				Name: "k", Fingerprint: "f",
+				Render: func(lanes.Redelivery) (int, []byte) { return 200, nil },
+			})
 		require.ErrorIs(t, err, lanes.ErrStoreUnavailable)
 		f.store.setHook(nil)
 		f.storeReturns()
@@ -316,7 +326,8 @@ func TestWhoSentAnEventAgain(t *testing.T) {
 		require.NoError(t, err)
 		acts := f.acts()
 		require.Len(t, acts, 3)
-		require.Equal(t, []string{"till 1", lanes.DidRedeliverPart, "2"}, []string{acts[2].Who, acts[2].What, acts[2].Detail})
+		require.Equal(t, []string{"till 1", lanes.DidRedeliverPart, "2"},
+			[]string{acts[2].Who, acts[2].What, acts[2].Detail})
 		for i, who := range []string{"sam", "till 1"} {
 			require.Equal(t, who, acts[i].Who)
 			require.Equal(t, lanes.DidRedeliver, acts[i].What)

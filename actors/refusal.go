@@ -61,7 +61,8 @@ func (g *Gateway) refuse(id uuid.UUID, reason error) error {
 	g.refused[id] = fmt.Errorf("%w: %w", lanes.ErrStarting, reason)
 	g.metrics.RangesRefused.Set(float64(len(g.refused)))
 	g.log.Error().Stringer("range_id", id).Err(reason).
-		Msg("the range is not served: its layout is refused; correct the configuration and reload, all other ranges go on")
+		Msg("the range is not served: its layout is refused; correct the configuration and reload, all " +
+			"other ranges go on")
 	return reason
 }
 

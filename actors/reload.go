@@ -36,8 +36,9 @@ type Reload struct {
 	Begin  []Settings
 	Change []Changed
 	End    []uuid.UUID
-	Force  bool   // lanes may leave with a session, which is stopped, or with purchases that wait for staff, which are dropped
-	Who    string // on record for what ends by it
+	// lanes may leave with a session, which is stopped, or with purchases that wait for staff, which are dropped
+	Force bool
+	Who   string // on record for what ends by it
 }
 
 // Changed is a range with other settings.
@@ -390,12 +391,15 @@ func (l *laneActor) vacate(m *vacate) {
 	var err error
 	switch s := l.lane.Session; {
 	case s != nil:
-		err = fmt.Errorf("%w: lane %s has session %s with %s left; end it, or reload with force", errOccupied, l.id, s.ID,
+		err = fmt.Errorf("%w: lane %s has session %s with %s left; end it, or reload with force",
+			errOccupied, l.id, s.ID,
 			s.Remaining(l.now).Round(time.Second))
 	case len(l.lane.Open) > 0:
-		err = fmt.Errorf("%w: lane %s has %d purchases that wait for staff; settle them, or reload with force", errOccupied, l.id, len(l.lane.Open))
+		err = fmt.Errorf("%w: lane %s has %d purchases that wait for staff; settle them, or reload with force",
+			errOccupied, l.id, len(l.lane.Open))
 	case l.lane.ReservedFor(l.now) > 0:
-		err = fmt.Errorf("%w: lane %s is being sold, reserved for another %s; wait for that, or reload with force", errOccupied, l.id,
+		err = fmt.Errorf("%w: lane %s is being sold, reserved for another %s; wait for that, or reload with force",
+			errOccupied, l.id,
 			l.lane.ReservedFor(l.now).Round(time.Second))
 	case l.busy() || !l.ready:
 		err = errBusy
@@ -416,7 +420,8 @@ func awaitDelivered(ctx context.Context, end []*Range) error {
 			select {
 			case <-time.After(vacateRetry):
 			case <-ctx.Done():
-				return aboutRange(r.id, fmt.Errorf("%w: %d events wait for their delivery", ErrInUse, len(r.committer.Unattempted())))
+				return aboutRange(r.id, fmt.Errorf("%w: %d events wait for their delivery", ErrInUse,
+					len(r.committer.Unattempted())))
 			}
 		}
 	}

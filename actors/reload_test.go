@@ -100,7 +100,8 @@ func TestAReloadThatRemovesALaneInUseChangesNothing(t *testing.T) {
 		require.NoError(t, f.reload(true, func(s *Settings) { s.Layout.Lanes = s.Layout.Lanes[:1] }), "forced")
 		require.Len(t, f.Lanes(), 1)
 		require.EqualValues(t, lanes.ByStaff, f.endedSession(session).Reason)
-		require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted, lanes.SessionStopped}, f.eventKinds(session))
+		require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted, lanes.SessionStopped},
+			f.eventKinds(session))
 		f.restart()
 	}, withLanes(3))
 }
@@ -109,7 +110,10 @@ func TestALaneThatIsAddedDuringACeasefireIsHeld(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		f.setHold(rangeScope)
 		require.NoError(t, f.reload(false, func(s *Settings) {
-			s.Layout.Lanes = append(s.Layout.Lanes, lanes.Place{ID: uuid.New(), Bay: s.Layout.Bays[0].ID, Name: "New", Accessible: true})
+			s.Layout.Lanes = append(s.Layout.Lanes, lanes.Place{
+				ID: uuid.New(), Bay: s.Layout.Bays[0].ID, Name: "New",
+				Accessible: true,
+			})
 		}))
 		f.create(4, 30)
 		f.requireHeld(0, 1, 2, 3, 4)
@@ -168,7 +172,10 @@ func TestAReloadAddsAndRemovesRanges(t *testing.T) {
 		err = f.gateway.Reload(f.Context(), Reload{End: []uuid.UUID{other.Layout.Range}})
 		require.ErrorIs(t, err, ErrInUse)
 		require.True(t, f.gateway.Ready(2))
-		require.NoError(t, f.gateway.Reload(f.Context(), Reload{End: []uuid.UUID{other.Layout.Range}, Force: true, Who: "operator"}))
+		require.NoError(t, f.gateway.Reload(f.Context(), Reload{
+			End: []uuid.UUID{other.Layout.Range}, Force: true,
+			Who: "operator",
+		}))
 		_, err = f.gateway.Range(other.Layout.Range)
 		require.Equal(t, lanes.ErrStarting, err)
 		require.True(t, f.gateway.Ready(1))
@@ -190,7 +197,8 @@ func TestARefusedReloadRemovesTheRangesThatItAdded(t *testing.T) {
 			}
 			return errors.New("the disk is gone")
 		})
-		err := f.gateway.Reload(f.Context(), Reload{Begin: []Settings{other}, Change: []Changed{{Settings: smaller}}, Force: true})
+		err := f.gateway.Reload(f.Context(),
+			Reload{Begin: []Settings{other}, Change: []Changed{{Settings: smaller}}, Force: true})
 		require.ErrorIs(t, err, lanes.ErrNotSaved)
 		f.store.setHook(nil)
 		f.advance(time.Minute)
@@ -211,7 +219,10 @@ func TestARefusedReloadTakesNoRangeFromAnotherGateway(t *testing.T) {
 		smaller.Layout.Lanes = smaller.Layout.Lanes[:1]
 		err = f.gateway.Reload(f.Context(), Reload{Begin: []Settings{other}, Change: []Changed{{Settings: smaller}}})
 		require.ErrorIs(t, err, ErrInUse)
-		require.NoError(t, f.store.Flush(f.Context(), store.Batch{Range: other.Layout.Range, Epoch: epoch, N: 1, Now: f.clock.Now().Wall}))
+		require.NoError(t, f.store.Flush(f.Context(), store.Batch{
+			Range: other.Layout.Range, Epoch: epoch, N: 1,
+			Now: f.clock.Now().Wall,
+		}))
 	})
 }
 
@@ -226,7 +237,8 @@ func TestALaneThatIsRemovedWhileItIsUsedAnswersItsClients(t *testing.T) {
 				clients.Go(func() {
 					session := f.newSale(30)
 					if _, answers[i] = f.Create(f.requestContext(), lane, session, nil); answers[i] == nil {
-						_, _ = f.On(f.requestContext(), session.Session, lanes.Stop{Session: session.Session, By: lanes.ByPOS}, nil)
+						_, _ = f.On(f.requestContext(), session.Session,
+							lanes.Stop{Session: session.Session, By: lanes.ByPOS}, nil)
 					}
 				})
 			}
@@ -254,7 +266,10 @@ func TestARequestToAStoppingLaneIsAnswered(t *testing.T) {
 			asked := make([]*request, 8)
 			var clients sync.WaitGroup
 			for i := range asked {
-				asked[i] = &request{ctx: t.Context(), command: lanes.Pause{Session: uuid.New()}, reply: make(chan reply, 1)}
+				asked[i] = &request{
+					ctx: t.Context(), command: lanes.Pause{Session: uuid.New()},
+					reply: make(chan reply, 1),
+				}
 				clients.Go(func() { f.addresses.sendTo(lane, asked[i]) })
 			}
 			for _, now := range [][]lanes.Place{all[:1], all} {
@@ -326,7 +341,8 @@ func TestAHoldThatIsSetDuringAReloadLosesNoLane(t *testing.T) {
 		require.True(t, status.Lane.Held)
 		require.True(t, status.Locked)
 		require.Equal(t, lanes.Paused, status.Lane.Session.Phase)
-		require.Equal(t, []lanes.Scope{{Kind: lanes.OverLane, ID: before[2].ID}}, f.heldScopes(), "a hold over nothing could not be lifted")
+		require.Equal(t, []lanes.Scope{{Kind: lanes.OverLane, ID: before[2].ID}}, f.heldScopes(),
+			"a hold over nothing could not be lifted")
 		require.Equal(t, "sam", f.Holds().InForce[0].Who)
 		f.liftHold(lanes.Scope{Kind: lanes.OverLane, ID: before[2].ID})
 		require.True(t, f.isOpen(2))
@@ -359,7 +375,8 @@ func TestARemovedRangeLeavesNothingPending(t *testing.T) {
 		for _, event := range log {
 			became = append(became, string(event.Event.Kind)+" "+event.Attempt.Outcome())
 		}
-		require.Equal(t, []string{"sessionCreated interrupted", "sessionStarted dropped", "sessionStopped dropped"}, became)
+		require.Equal(t, []string{"sessionCreated interrupted", "sessionStarted dropped", "sessionStopped dropped"},
+			became)
 	})
 }
 
@@ -377,8 +394,14 @@ func TestARemovedRangeSendsItsLastEvents(t *testing.T) {
 		f.advance(time.Second)
 		_, err = r.On(f.requestContext(), sold.ID, lanes.Pause{Session: sold.ID}, nil)
 		require.NoError(t, err)
-		require.NoError(t, f.gateway.Reload(f.Context(), Reload{End: []uuid.UUID{other.Layout.Range}, Force: true, Who: "operator"}))
-		require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted, lanes.SessionPaused, lanes.SessionStopped}, slow.kinds())
+		require.NoError(t, f.gateway.Reload(f.Context(), Reload{
+			End: []uuid.UUID{other.Layout.Range}, Force: true,
+			Who: "operator",
+		}))
+		require.Equal(t, []lanes.Kind{
+			lanes.SessionCreated, lanes.SessionStarted, lanes.SessionPaused,
+			lanes.SessionStopped,
+		}, slow.kinds())
 	})
 }
 
@@ -429,7 +452,8 @@ func TestAHoldReachesALaneWhoseLinkIsRenewed(t *testing.T) {
 		}
 		renewed := make(chan error, 1)
 		go func() {
-			renewed <- f.gateway.Reload(f.Context(), Reload{Change: []Changed{{Settings: f.settings, Renew: f.laneIDs(0, 1, 2, 3)}}})
+			renewed <- f.gateway.Reload(f.Context(),
+				Reload{Change: []Changed{{Settings: f.settings, Renew: f.laneIDs(0, 1, 2, 3)}}})
 		}()
 		held := f.startHold(rangeScope)
 		require.NoError(t, <-renewed)
@@ -486,7 +510,10 @@ func TestAForcedReloadThatIsRefusedSaysWhatItEnded(t *testing.T) {
 		})
 		smaller := f.settings
 		smaller.Layout.Lanes = smaller.Layout.Lanes[:1]
-		err := f.gateway.Reload(f.requestContext(), Reload{Change: []Changed{{Settings: smaller}}, Force: true, Who: "operator"})
+		err := f.gateway.Reload(f.requestContext(), Reload{
+			Change: []Changed{{Settings: smaller}}, Force: true,
+			Who: "operator",
+		})
 		require.ErrorIs(t, err, ErrEnded)
 		require.ErrorIs(t, err, lanes.ErrNotSaved)
 		require.ErrorContains(t, err, fmt.Sprintf("session %s on lane %s, session %s on lane %s (not saved yet).",
@@ -514,7 +541,8 @@ func TestAForcedReloadStopsWhatIsSoldMeanwhile(t *testing.T) {
 		})
 		smaller := f.settings
 		smaller.Layout.Lanes = smaller.Layout.Lanes[:1]
-		require.NoError(t, f.gateway.Reload(f.requestContext(), Reload{Change: []Changed{{Settings: smaller}}, Force: true, Who: "operator"}))
+		require.NoError(t, f.gateway.Reload(f.requestContext(),
+			Reload{Change: []Changed{{Settings: smaller}}, Force: true, Who: "operator"}))
 		require.NoError(t, <-second)
 		require.Empty(t, f.activeSessions())
 		require.EqualValues(t, lanes.ByStaff, f.endedSession(first).Reason)

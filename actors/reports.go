@@ -9,7 +9,8 @@ import (
 	"rangegate/lanes"
 )
 
-var errUnheard = errors.New("reports were not heard while the store was away; the controller is asked to tell them again")
+var errUnheard = errors.New("reports were not heard while the store was away; the controller is asked " +
+	"to tell them again")
 
 // lookedUp is what became of a lookup of a session that is not on the lane.
 type lookedUp struct {

@@ -96,7 +96,10 @@ func TestAGapInTheReportsIsCountedAndLogged(t *testing.T) {
 	runWithDriver(t, driver, func(t *testing.T, f *fixture) {
 		session := f.create(0, 30)
 		for _, seq := range []uint64{5, 6, 9, 9} {
-			driver.newest().receiver.Reported(lanes.Report{Log: lanes.Log{ID: "log", Seq: seq}, Kind: lanes.ReportHelp, Session: session})
+			driver.newest().receiver.Reported(lanes.Report{
+				Log: lanes.Log{ID: "log", Seq: seq}, Kind: lanes.ReportHelp,
+				Session: session,
+			})
 			synctest.Wait()
 		}
 		require.Equal(t, uint64(9), driver.newest().sentAcks()[3].Seq)
@@ -126,7 +129,8 @@ func TestReportsAreKeptThroughAnOutageInOrder(t *testing.T) {
 				f.advance(lastBackoff)
 				require.Zero(t, f.controller(0).Unacked())
 				require.Equal(t, []lanes.Kind{
-					lanes.SessionCreated, lanes.SessionStarted, lanes.Help, lanes.CarrierHit, lanes.Help, lanes.CarrierHit,
+					lanes.SessionCreated, lanes.SessionStarted, lanes.Help, lanes.CarrierHit, lanes.Help,
+					lanes.CarrierHit,
 					lanes.Help, lanes.CarrierHit, lanes.Help, lanes.CarrierHit,
 				}, f.eventKinds(session))
 			})
@@ -196,7 +200,8 @@ func TestAReportDoesNotWaitForTheCommandsOfClients(t *testing.T) {
 			require.NoError(t, f.answerOf(answer, 0))
 		}
 		require.Equal(t, []lanes.Kind{
-			lanes.SessionCreated, lanes.SessionStarted, lanes.SessionModified, lanes.Help, lanes.SessionModified, lanes.SessionModified,
+			lanes.SessionCreated, lanes.SessionStarted, lanes.SessionModified, lanes.Help, lanes.SessionModified,
+			lanes.SessionModified,
 		}, f.eventKinds(session))
 	})
 }
@@ -255,7 +260,10 @@ func TestTheLastReportIsAckedAlthoughAnEarlierOneIsRepeated(t *testing.T) {
 		session := f.create(0, 30)
 		var reports []lanes.Report
 		for seq := range uint64(3) {
-			reports = append(reports, lanes.Report{Log: lanes.Log{ID: "log", Seq: seq + 1}, Kind: lanes.ReportHelp, Session: session})
+			reports = append(reports, lanes.Report{
+				Log: lanes.Log{ID: "log", Seq: seq + 1}, Kind: lanes.ReportHelp,
+				Session: session,
+			})
 		}
 		release := f.blockFlushes()
 		for _, report := range reports {
@@ -387,7 +395,8 @@ func TestALateCarrierHitBelongsToTheSessionThatCausedIt(t *testing.T) {
 		late := log[len(log)-1].Event
 		require.Equal(t, hit, late.At, "when it happened")
 		require.Equal(t, f.laneID(0), late.Lane)
-		require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted}, f.eventKinds(next), "the next session gets no event of it")
+		require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted}, f.eventKinds(next),
+			"the next session gets no event of it")
 		require.Equal(t, lanes.CarrierHit, webhook.kinds()[len(webhook.kinds())-1])
 		require.Len(t, webhook.kinds(), len(log))
 	}, withWebhook(webhook))
@@ -418,14 +427,19 @@ func TestALateReportOfAnUnknownSession(t *testing.T) {
 	runWithDriver(t, driver, func(t *testing.T, f *fixture) {
 		session := f.create(0, 30)
 		for seq, about := range []uuid.UUID{uuid.New(), uuid.Nil, session} {
-			report := lanes.Report{Log: lanes.Log{ID: "log", Seq: uint64(seq) + 1}, Kind: lanes.ReportCarrierHit, Session: about}
+			report := lanes.Report{
+				Log: lanes.Log{ID: "log", Seq: uint64(seq) + 1}, Kind: lanes.ReportCarrierHit,
+				Session: about,
+			}
 			driver.newest().receiver.Reported(report)
 			synctest.Wait()
 			require.Equal(t, report.Log, driver.newest().sentAcks()[seq])
 		}
-		require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted, lanes.CarrierHit}, f.eventKinds(session))
+		require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted, lanes.CarrierHit},
+			f.eventKinds(session))
 		require.Len(t, f.eventLog(), 3)
-		require.Equal(t, 1.0, f.metricValue("rangegate_lane_reports_ignored_total", "not about the session on this lane"))
+		require.Equal(t, 1.0, f.metricValue("rangegate_lane_reports_ignored_total",
+			"not about the session on this lane"))
 		require.NotNil(t, f.Lanes()[0].Lane.Stray, "staff are shown the hit without a session")
 	})
 }
@@ -455,7 +469,8 @@ func TestReportsKeepTheirOrderWhileOneIsLookedUp(t *testing.T) {
 		require.Zero(t, f.controller(0).Unacked())
 		require.Equal(t, 1, countKind(f.eventKinds(session), lanes.CarrierHit))
 		require.Equal(t, []lanes.Kind{
-			lanes.SessionCreated, lanes.SessionStarted, lanes.SessionModified, lanes.SessionPaused, lanes.Help, lanes.CarrierHit,
+			lanes.SessionCreated, lanes.SessionStarted, lanes.SessionModified, lanes.SessionPaused, lanes.Help,
+			lanes.CarrierHit,
 		}, f.eventKinds(next))
 	})
 }
@@ -509,7 +524,8 @@ func TestALanePanicsWhileAReportIsLookedUp(t *testing.T) {
 		release()
 		f.advance(lastBackoff)
 		require.Zero(t, f.controller(0).Unacked())
-		require.Equal(t, 1, countKind(f.eventKinds(session), lanes.CarrierHit), "repeated by the controller, recorded once")
+		require.Equal(t, 1, countKind(f.eventKinds(session), lanes.CarrierHit),
+			"repeated by the controller, recorded once")
 		f.create(0, 30)
 		f.callHelp(0)
 		require.Zero(t, f.controller(0).Unacked(), "the lane takes reports again")

@@ -68,7 +68,8 @@ func (s *Reservations) endTurn(saving bool, err error, chosen []uuid.UUID) {
 
 // reserve chooses lanes and has them reserved, and others where one of those cannot be sold any more.
 func (s *Reservations) reserve(
-	ctx context.Context, from requester, wanted lanes.Wanted, reservation lanes.Reservation, claim *idempotency.Claim, reserved *lanes.Reserved,
+	ctx context.Context, from requester, wanted lanes.Wanted, reservation lanes.Reservation, claim *idempotency.Claim,
+	reserved *lanes.Reserved,
 ) (chosen []uuid.UUID, saving bool, err error) {
 	refused := map[uuid.UUID]bool{} // is not chosen again
 	for {
@@ -105,7 +106,9 @@ func (s *Reservations) reserve(
 }
 
 // choose returns lanes that can be reserved, as far as the board knows.
-func (s *Reservations) choose(wanted lanes.Wanted, reservation lanes.Reservation, refused map[uuid.UUID]bool) ([]uuid.UUID, error) {
+func (s *Reservations) choose(wanted lanes.Wanted, reservation lanes.Reservation,
+	refused map[uuid.UUID]bool,
+) ([]uuid.UUID, error) {
 	all := s.r.Lanes()
 	chosen, err := wanted.Choose(all, reservation.Made, s.r.Holds(), refused)
 	if err != nil {

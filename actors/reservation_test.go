@@ -23,7 +23,10 @@ import (
 
 // newReservation is one of three minutes with that token.
 func newReservation(token string) lanes.Reservation {
-	return lanes.Reservation{ID: uuid.New(), Token: lanes.TokenDigest(token), Holder: token, Term: lanes.DefaultReserved}
+	return lanes.Reservation{
+		ID: uuid.New(), Token: lanes.TokenDigest(token), Holder: token,
+		Term: lanes.DefaultReserved,
+	}
 }
 
 // tryReserve reserves lanes for the holder of the token, with a POS's token of that name.
@@ -153,10 +156,12 @@ func TestAReservationIsEnded(t *testing.T) {
 		require.Empty(t, f.reservedLanes())
 		var acts []string
 		for _, act := range f.acts() {
-			acts = append(acts, strings.TrimSpace(fmt.Sprintf("%s: %s %s %s", act.Who, f.inForce.Load().name(act.Lane), act.What, act.Detail)))
+			acts = append(acts, strings.TrimSpace(fmt.Sprintf("%s: %s %s %s", act.Who, f.inForce.Load().name(act.Lane),
+				act.What, act.Detail)))
 		}
 		require.Equal(t, []string{
-			"till: Lane 1 reserve 180", "till: Lane 2 reserve 180", "sam: Lane 1 end_reservation till", "till: Lane 2 end_reservation till",
+			"till: Lane 1 reserve 180", "till: Lane 2 reserve 180", "sam: Lane 1 end_reservation till",
+			"till: Lane 2 end_reservation till",
 		}, acts)
 	}, withLanes(4))
 }
@@ -439,7 +444,10 @@ func TestAReservationOutlivesATakeOver(t *testing.T) {
 	server := redistest.Start(t)
 	settings := Settings{
 		Grace: 30 * time.Second, Driver: sim.New(realClock(t).Now), Receivers: oneReceiver(nil, 1, 100),
-		Layout: lanes.Layout{Range: uuid.New(), Name: "Shared", Groups: []lanes.Group{{ID: uuid.New(), Name: "Public"}}, Lanes: makePlaces(4)},
+		Layout: lanes.Layout{
+			Range: uuid.New(), Name: "Shared", Groups: []lanes.Group{{ID: uuid.New(), Name: "Public"}},
+			Lanes: makePlaces(4),
+		},
 	}
 	machine := func(clock.Reference) clock.Clock { return realClock(t) }
 	first := startSharing(t, server.URL(), machine).take(t, settings)

@@ -85,7 +85,8 @@ func TestAReceiverThatWasDownGetsEverything(t *testing.T) {
 			}
 			for _, later := range log[i+1:] {
 				if later.Event.Lane == event.Event.Lane {
-					require.Less(t, place[event.Event.ID], place[later.Event.ID], "one that is not late is before all later ones of its lane")
+					require.Less(t, place[event.Event.ID], place[later.Event.ID],
+						"one that is not late is before all later ones of its lane")
 				}
 			}
 		}
@@ -207,7 +208,8 @@ func TestADeliverySaysWhereItsEventIsInTheLog(t *testing.T) {
 		for _, arrived := range webhook.entries {
 			require.NotZero(t, arrived.Cursor)
 			require.Equal(t, log[arrived.Cursor-1].Event, arrived.Event)
-			require.Equal(t, times[arrived.Cursor] > 0, arrived.Redelivered(), "%s, time %d", arrived.Event.Kind, times[arrived.Cursor])
+			require.Equal(t, times[arrived.Cursor] > 0, arrived.Redelivered(), "%s, time %d", arrived.Event.Kind,
+				times[arrived.Cursor])
 			times[arrived.Cursor]++
 			if times[arrived.Cursor] == 1 || arrived.Event.Kind == lanes.SessionPaused {
 				if arrived.Cursor < newest[arrived.Event.Session] {
@@ -249,7 +251,8 @@ func TestRetriesSurviveACrash(t *testing.T) {
 		f.create(0, 30)
 		f.advance(10 * time.Second)
 		created := f.logEntry(1).Event.ID
-		require.Equal(t, []arrival{{created, false}, {created, false}}, webhook.arrivals(), "tried again after 5 s, and then in 5 minutes")
+		require.Equal(t, []arrival{{created, false}, {created, false}}, webhook.arrivals(),
+			"tried again after 5 s, and then in 5 minutes")
 		due := f.logEntry(1).Attempt.RetryAt
 		f.kill()
 		webhook.setReply(nil)

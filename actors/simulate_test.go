@@ -322,7 +322,8 @@ func TestSimulationsLeaveRoomForEachOther(t *testing.T) {
 		pos.setPurchaseReply(declinePurchase("No."))
 		f.simulate(lanes.PurchaseRequest, session, minutes(30))
 		f.store.setHook(refuseFlush)
-		require.ErrorIs(t, (<-f.startSimulation(lanes.PurchaseRequest, session, minutes(30))).err, lanes.ErrStoreUnavailable)
+		require.ErrorIs(t, (<-f.startSimulation(lanes.PurchaseRequest, session, minutes(30))).err,
+			lanes.ErrStoreUnavailable)
 		f.storeReturns()
 		pos.setPurchaseReply(acceptPurchase)
 		f.simulate(lanes.PurchaseRequest, session, minutes(30))

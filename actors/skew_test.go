@@ -51,7 +51,8 @@ func skewedNodes(t *testing.T, server *redistest.Server, wall ...time.Duration) 
 
 func (n skewedNode) measure(t *testing.T) {
 	t.Helper()
-	require.Eventually(t, func() bool { return n.clock.Measure(t.Context()) == nil }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return n.clock.Measure(t.Context()) == nil }, 10*time.Second,
+		10*time.Millisecond)
 }
 
 // soldLane is a range with one session that runs from lane to lane's new owner.
@@ -67,7 +68,10 @@ func sellOn(t *testing.T, first skewedNode) *soldLane {
 	group := uuid.New()
 	s := &soldLane{session: uuid.New(), settings: Settings{
 		Grace: 30 * time.Second, Driver: sim.New(realClock(t).Now), Receivers: oneReceiver(&fakeWebhook{}, 1, 100),
-		Layout: lanes.Layout{Range: uuid.New(), Name: "Shared", Groups: []lanes.Group{{ID: group, Name: "Public"}}, Lanes: makePlaces(1)},
+		Layout: lanes.Layout{
+			Range: uuid.New(), Name: "Shared", Groups: []lanes.Group{{ID: group, Name: "Public"}},
+			Lanes: makePlaces(1),
+		},
 	}}
 	r := first.take(t, s.settings)
 	s.before = time.Now()
@@ -130,7 +134,10 @@ func TestATakeOverAfterARestartOfRedisKeepsTheTime(t *testing.T) {
 		{"the one that is lost has", true, false, false, time.Hour},
 		{"both have", true, true, false, time.Hour},
 		{"one that is new has not, and the one that is lost has", true, false, true, time.Hour},
-		{"one that is new takes over, and the one that is lost has not measured again", false, true, true, 3800 * time.Millisecond},
+		{
+			"one that is new takes over, and the one that is lost has not measured again", false, true, true,
+			3800 * time.Millisecond,
+		},
 		{"neither, and the one that takes over is new", false, false, true, -3800 * time.Millisecond},
 	} {
 		t.Run(test.name, func(t *testing.T) {

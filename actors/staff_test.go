@@ -76,7 +76,8 @@ func TestWhatStaffChangeIsRecorded(t *testing.T) {
 		f.staffCommand(session, lanes.Stop{Session: session, By: lanes.ByStaff})
 
 		require.Equal(t, []string{
-			"create 30", "start ", "pause ", "resume ", "modify +15", "offer closed", "move Lane 2", "help_coming ", "stop ",
+			"create 30", "start ", "pause ", "resume ", "modify +15", "offer closed", "move Lane 2",
+			"help_coming ", "stop ",
 		}, f.actSummaries())
 		acts := f.acts()
 		for i, act := range acts {
@@ -97,7 +98,8 @@ func TestWhatStaffChangeIsRecorded(t *testing.T) {
 		require.Equal(t, begun.Add(time.Minute), acts[2].At)
 		require.Equal(t, lanes.EndReason(lanes.ByStaff), f.endedSession(session).Reason)
 		require.Equal(t, []lanes.Kind{
-			lanes.SessionCreated, lanes.SessionStarted, lanes.SessionPaused, lanes.SessionResumed, lanes.SessionModified,
+			lanes.SessionCreated, lanes.SessionStarted, lanes.SessionPaused, lanes.SessionResumed,
+			lanes.SessionModified,
 			lanes.SessionModified, lanes.Help, lanes.SessionStopped,
 		}, pos.kinds(), "the POS gets the usual events")
 		require.Contains(t, logs.String(), `"command":"move","by":"staff","result":"ok","who":"kim"`)
@@ -159,7 +161,8 @@ func TestAnActIsSavedWithWhatItChanged(t *testing.T) {
 		f.store.setHook(refuseFlush)
 		_, err := f.StaffOn(f.requestContext(), "sam", session, lanes.Modify{Session: session, Minutes: 5})
 		require.ErrorIs(t, err, lanes.ErrStoreUnavailable)
-		require.ErrorIs(t, f.StaffLane(f.requestContext(), "sam", f.laneID(1), lanes.Offer{Sale: lanes.OffSale}), lanes.ErrStoreUnavailable)
+		require.ErrorIs(t, f.StaffLane(f.requestContext(), "sam", f.laneID(1), lanes.Offer{Sale: lanes.OffSale}),
+			lanes.ErrStoreUnavailable)
 		f.storeReturns()
 		require.Empty(t, f.acts())
 		require.True(t, f.Lanes()[1].Lane.ForSale())
@@ -208,7 +211,8 @@ func TestTheActsSayWhoSetAndWhoLiftedAHold(t *testing.T) {
 		f.setHold(f.laneScope(2))
 		f.liftHold(rangeScope)
 		f.liftHold(f.laneScope(2))
-		require.Equal(t, []string{"hold range", "hold bay Bay B", "hold lane", "lift range", "lift lane"}, f.actSummaries())
+		require.Equal(t, []string{"hold range", "hold bay Bay B", "hold lane", "lift range", "lift lane"},
+			f.actSummaries())
 		for _, act := range f.acts() {
 			require.Equal(t, map[string]string{"hold": "sam", "lift": "kim"}[act.What], act.Who)
 			if act.Detail == "lane" {

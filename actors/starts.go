@@ -73,7 +73,8 @@ func (s *Starts) schedule(
 // decide has the operations carried out that plan returns, and plans again where a session has moved or begun before
 // they were decided.
 func (s *Starts) decide(
-	ctx context.Context, from requester, key *lanes.Key, plan func() ([]lanes.Operation, error), decided func([]lanes.Decided),
+	ctx context.Context, from requester, key *lanes.Key, plan func() ([]lanes.Operation, error),
+	decided func([]lanes.Decided),
 ) error {
 	return s.r.once.Do(ctx, key, func(claim *idempotency.Claim) error {
 		for {
@@ -86,7 +87,8 @@ func (s *Starts) decide(
 			if errors.As(err, &refused) {
 				err = refused.OfStart()
 			}
-			passing := refused != nil && (errors.Is(err, lanes.ErrSessionNotFound) || errors.Is(err, lanes.ErrNotWaiting))
+			passing := refused != nil && (errors.Is(err, lanes.ErrSessionNotFound) ||
+				errors.Is(err, lanes.ErrNotWaiting))
 			if passing && ctx.Err() == nil {
 				continue
 			}
@@ -131,7 +133,8 @@ func (s *Starts) show(view *lanes.StartView, decided []lanes.Decided) {
 		lane := d.Change.Lane
 		status, _ := s.r.board.LaneStatus(lane.ID)
 		status.Lane = lane
-		i := slices.IndexFunc(view.Sessions, func(shown lanes.StartedSession) bool { return shown.Session == lane.Session.ID })
+		i := slices.IndexFunc(view.Sessions,
+			func(shown lanes.StartedSession) bool { return shown.Session == lane.Session.ID })
 		view.Sessions[i] = status.Started()
 	}
 }
@@ -144,7 +147,10 @@ func (s *Starts) delete(ctx context.Context, from requester, start uuid.UUID, ke
 		}
 		for _, waiting := range view.Sessions {
 			if waiting.State != lanes.StartBegun {
-				ops = append(ops, lanes.Operation{Lane: waiting.Lane, Command: lanes.Unschedule{Session: waiting.Session, Start: start}})
+				ops = append(ops, lanes.Operation{
+					Lane:    waiting.Lane,
+					Command: lanes.Unschedule{Session: waiting.Session, Start: start},
+				})
 			}
 		}
 		if len(ops) == 0 {

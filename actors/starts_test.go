@@ -47,7 +47,8 @@ func TestSessionsBeginTogether(t *testing.T) {
 		first, second, third := f.createWaiting(0, 30), f.createWaiting(1, 45), f.createWaiting(2, 30)
 		start := f.scheduleStart(30*time.Second, first, second, third)
 		require.Equal(t, f.Now().Wall.Add(30*time.Second).UTC(), start.At.UTC())
-		require.Equal(t, []lanes.StartState{lanes.StartWaiting, lanes.StartWaiting, lanes.StartWaiting}, statesOf(start))
+		require.Equal(t, []lanes.StartState{lanes.StartWaiting, lanes.StartWaiting, lanes.StartWaiting},
+			statesOf(start))
 		f.advance(10 * time.Second)
 		f.enter(1) // that customer begins at once
 		f.restart()
@@ -58,7 +59,8 @@ func TestSessionsBeginTogether(t *testing.T) {
 		for _, session := range []uuid.UUID{first, third} {
 			require.Equal(t, start.At.UTC(), f.sessionView(session).Began.UTC(), "one instant for all")
 		}
-		require.Equal(t, []lanes.StartState{lanes.StartBegun, lanes.StartBegun, lanes.StartBegun}, f.startStates(start.ID))
+		require.Equal(t, []lanes.StartState{lanes.StartBegun, lanes.StartBegun, lanes.StartBegun},
+			f.startStates(start.ID))
 		f.advance(30 * time.Minute)
 		require.Equal(t, 30*time.Minute, f.endedSession(first).Used)
 		require.Equal(t, start.At.Add(30*time.Minute).UTC(), f.endedSession(third).At)
@@ -220,7 +222,8 @@ func TestAStartThatIsTooLate(t *testing.T) {
 		f.settings.Layout.Hours, f.settings.Layout.Bays[1].Hours = closingAt(20*60), closingAt(90)
 	}
 	runFixture(t, func(t *testing.T, f *fixture) {
-		first, second, fits, other := f.createWaiting(2, 60), f.createWaiting(3, 61), f.createWaiting(0, 60), f.createWaiting(1, 30)
+		first, second, fits, other := f.createWaiting(2, 60), f.createWaiting(3, 61), f.createWaiting(0, 60),
+			f.createWaiting(1, 30)
 		_, err := f.tryScheduleStart(time.Hour, fits, second, first)
 		var refusal *lanes.StartAfterClosing
 		require.ErrorAs(t, err, &refusal)
@@ -231,7 +234,8 @@ func TestAStartThatIsTooLate(t *testing.T) {
 			require.Nil(t, lane.Session.Start, "all of it or nothing")
 		}
 		require.Equal(t, "after_closing", f.commands.Newest(f.laneID(2))[0].Result)
-		_, err = f.ScheduleStart(f.requestContext(), []uuid.UUID{fits, first}, f.Now().Add(time.Hour), keyOfStart("free"))
+		_, err = f.ScheduleStart(f.requestContext(), []uuid.UUID{fits, first}, f.Now().Add(time.Hour),
+			keyOfStart("free"))
 		require.ErrorIs(t, err, lanes.ErrAfterClosing)
 		_, err = f.ScheduleStart(f.requestContext(), []uuid.UUID{fits}, f.Now().Add(time.Hour), keyOfStart("free"))
 		require.NoError(t, err, "a refusal frees the key")
@@ -273,9 +277,12 @@ func TestAStartOfWhatWasSoldPastClosing(t *testing.T) {
 func TestAStartWithAKey(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		session := f.createWaiting(0, 30)
-		key := &lanes.KeyOf[lanes.StartView]{Name: "k", Fingerprint: "f", Render: func(view lanes.StartView) (int, []byte) {
-			return 201, []byte(view.ID.String() + string(view.Sessions[0].State))
-		}}
+		key := &lanes.KeyOf[lanes.StartView]{
+			Name: "k", Fingerprint: "f",
+			Render: func(view lanes.StartView) (int, []byte) {
+				return 201, []byte(view.ID.String() + string(view.Sessions[0].State))
+			},
+		}
 		start, err := f.ScheduleStart(f.requestContext(), []uuid.UUID{session}, f.Now().Add(time.Minute), key)
 		require.NoError(t, err)
 		for range 2 {
@@ -295,7 +302,10 @@ func TestAStartWithAKey(t *testing.T) {
 }
 
 func keyOfStart(name string) *lanes.KeyOf[lanes.StartView] {
-	return &lanes.KeyOf[lanes.StartView]{Name: name, Fingerprint: "f", Render: func(lanes.StartView) (int, []byte) { return 201, []byte("{}") }}
+	return &lanes.KeyOf[lanes.StartView]{
+		Name: name, Fingerprint: "f",
+		Render: func(lanes.StartView) (int, []byte) { return 201, []byte("{}") },
+	}
 }
 
 // What is done together is saved in one write, or not at all.

@@ -42,7 +42,8 @@ type panickingLog struct {
 }
 
 func (p *panickingLog) Write(line []byte) (int, error) {
-	if lane := p.lane.Load(); lane != nil && strings.Contains(string(line), `"`+p.message) && strings.Contains(string(line), *lane) {
+	if lane := p.lane.Load(); lane != nil && strings.Contains(string(line), `"`+p.message) &&
+		strings.Contains(string(line), *lane) {
 		panic(errDefect)
 	}
 	return p.logRecorder.Write(line)
@@ -136,7 +137,8 @@ func TestAPanicInADialCostsOneAttempt(t *testing.T) {
 		panics := logs.lines(t, "an actor panicked")
 		require.Len(t, panics, len(driver.finishedDials()))
 		for _, panicked := range panics {
-			require.Equal(t, []any{errDefect.Error(), "connection", "dial"}, []any{panicked["panic"], panicked["kind"], panicked["on"]})
+			require.Equal(t, []any{errDefect.Error(), "connection", "dial"},
+				[]any{panicked["panic"], panicked["kind"], panicked["on"]})
 		}
 		require.Equal(t, map[string]int{"connection": len(panics)}, f.Health().Restarts)
 		driver.setDialResult(nil)
@@ -233,7 +235,8 @@ func TestAPanicCostsALaneOneRestart(t *testing.T) {
 		}, f.eventKinds(session))
 		require.Equal(t, 30*time.Minute, f.endedSession(other).Used)
 		require.Equal(t, 1.0, f.metricValue("rangegate_actor_restarts_total", "lane"))
-		require.Zero(t, f.metricValue("rangegate_actor_mailbox_messages", "lane"), "none is counted as waiting for ever")
+		require.Zero(t, f.metricValue("rangegate_actor_mailbox_messages", "lane"),
+			"none is counted as waiting for ever")
 	})
 }
 
@@ -313,13 +316,17 @@ func TestAPanicDuringTheSaveOfAStop(t *testing.T) {
 		require.Empty(t, f.activeSessions())
 		require.Equal(t, 10*time.Minute, f.endedSession(session).Used)
 		require.False(t, f.isOpen(0))
-		require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted, lanes.SessionStopped}, f.eventKinds(session))
+		require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted, lanes.SessionStopped},
+			f.eventKinds(session))
 	})
 }
 
 func TestAReplyThatPanicsWhenItIsRenderedCostsOneRequest(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
-		key := &lanes.Key{Name: "k", Fingerprint: "f", Render: func(*lanes.SessionView) (int, []byte) { panic("no words") }}
+		key := &lanes.Key{
+			Name: "k", Fingerprint: "f",
+			Render: func(*lanes.SessionView) (int, []byte) { panic("no words") },
+		}
 		_, err := f.Create(f.requestContext(), f.laneID(0), f.newSale(30), key)
 		require.ErrorIs(t, err, lanes.ErrInternal)
 		synctest.Wait()
@@ -817,7 +824,11 @@ func TestALaneRecoversFromAnyMixOfFailures(t *testing.T) {
 					case 4:
 						start(func() error { _, err := f.Hold(f.requestContext(), rangeScope, "sam"); return err })
 					case 5:
-						start(func() error { _, err := f.Lift(f.requestContext(), rangeScope, uuid.Nil, "sam"); return err })
+						start(func() error {
+							_, err := f.Lift(f.requestContext(), rangeScope, uuid.Nil,
+								"sam")
+							return err
+						})
 					case 6:
 						key := keyed(fmt.Sprint("k", len(keys)), "f")
 						keys = append(keys, key)

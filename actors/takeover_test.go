@@ -28,7 +28,10 @@ type sharing struct {
 
 func startSharing(t *testing.T, url string, clockOf func(reference clock.Reference) clock.Clock) *sharing {
 	t.Helper()
-	s, err := redis.Open(t.Context(), url, store.Retention{Events: 72 * time.Hour, History: 720 * time.Hour, Names: 240 * time.Hour, Cap: 10_000})
+	s, err := redis.Open(t.Context(), url, store.Retention{
+		Events: 72 * time.Hour, History: 720 * time.Hour,
+		Names: 240 * time.Hour, Cap: 10_000,
+	})
 	require.NoError(t, err)
 	n := &sharing{NewGateway(clockOf(s), s, metrics.New(prometheus.NewRegistry()), zerolog.Nop()), s}
 	t.Cleanup(func() {
@@ -59,7 +62,10 @@ func TestEventsThatAnotherOwnerLeftAreDeliveredOnce(t *testing.T) {
 	group := uuid.New()
 	settings := Settings{
 		Grace: 30 * time.Second, Driver: sim.New(realClock(t).Now), Receivers: oneReceiver(receiver, slots, 10_000),
-		Layout: lanes.Layout{Range: uuid.New(), Name: "Shared", Groups: []lanes.Group{{ID: group, Name: "Public"}}, Lanes: makePlaces(sold)},
+		Layout: lanes.Layout{
+			Range: uuid.New(), Name: "Shared", Groups: []lanes.Group{{ID: group, Name: "Public"}},
+			Lanes: makePlaces(sold),
+		},
 	}
 	ofThisMachine := func(clock.Reference) clock.Clock { return realClock(t) }
 	nodes := []*sharing{startSharing(t, server.URL(), ofThisMachine), startSharing(t, server.URL(), ofThisMachine)}
@@ -79,7 +85,8 @@ func TestEventsThatAnotherOwnerLeftAreDeliveredOnce(t *testing.T) {
 		r = owner.take(t, settings)
 		if before != nil {
 			// Nobody has told the node before: it learns from its next flush.
-			_, err := before.StaffOn(t.Context(), "sam", before.Sessions()[0].ID, lanes.Modify{Session: before.Sessions()[0].ID, Minutes: 1})
+			_, err := before.StaffOn(t.Context(), "sam", before.Sessions()[0].ID,
+				lanes.Modify{Session: before.Sessions()[0].ID, Minutes: 1})
 			require.ErrorIs(t, err, lanes.ErrNotOwner)
 			<-before.Ended()
 		}
@@ -90,12 +97,16 @@ func TestEventsThatAnotherOwnerLeftAreDeliveredOnce(t *testing.T) {
 					require.NoError(t, err)
 				}
 			}
-			_, err := r.Create(t.Context(), place.ID, lanes.Create{Session: uuid.New(), Group: group, Customer: "Jo", Minutes: 30, AutoStart: true}, nil)
+			_, err := r.Create(t.Context(), place.ID, lanes.Create{
+				Session: uuid.New(), Group: group, Customer: "Jo",
+				Minutes: 30, AutoStart: true,
+			}, nil)
 			require.NoError(t, err)
 		}
 	}
 	close(answering)
-	require.Eventually(t, func() bool { return r.delivery.Waiting() == 0 && len(r.committer.Unattempted()) == 0 }, 30*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return r.delivery.Waiting() == 0 && len(r.committer.Unattempted()) == 0 },
+		30*time.Second, 10*time.Millisecond)
 
 	log, err := r.Events(t.Context(), 0, 1000)
 	require.NoError(t, err)

@@ -34,8 +34,9 @@ type together struct {
 	ctx      context.Context // of the client
 	requests []*request      // one for each operation, for its record and its log line
 	ops      []lanes.Operation
-	plan     func() ([]lanes.Operation, error) // makes them again where a session has left its lane meanwhile; nil: that refuses it
-	each     bool                              // each that can be is done, else all or none
+	// makes them again where a session has left its lane meanwhile; nil: that refuses it
+	plan func() ([]lanes.Operation, error)
+	each bool // each that can be is done, else all or none
 
 	lent    map[uuid.UUID]*ticket
 	void    atomic.Bool // one of the lanes panicked meanwhile, and has forgotten that it was lent
@@ -91,8 +92,13 @@ func (r *Range) together(
 	return r.newTogether(ctx, from, ops, claim).run(decided)
 }
 
-func (r *Range) newTogether(ctx context.Context, from requester, ops []lanes.Operation, claim *idempotency.Claim) *together {
-	t := &together{r: r, from: from, ctx: ctx, ops: slices.Clone(ops), claim: claim, ended: make(chan commit.Outcome, 1)}
+func (r *Range) newTogether(ctx context.Context, from requester, ops []lanes.Operation,
+	claim *idempotency.Claim,
+) *together {
+	t := &together{
+		r: r, from: from, ctx: ctx, ops: slices.Clone(ops), claim: claim,
+		ended: make(chan commit.Outcome, 1),
+	}
 	now := r.clock.Now()
 	for _, op := range ops {
 		q := &request{ctx: ctx, command: op.Command, by: from.by, who: from.who}

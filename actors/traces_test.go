@@ -70,12 +70,14 @@ func TestTheTraceOfAHold(t *testing.T) {
 		f.create(0, 30)
 		_, err := f.Hold(trace.With(f.requestContext(), firstTrace), lanes.Scope{Kind: lanes.OverRange}, "sam")
 		require.NoError(t, err)
-		_, err = f.Lift(trace.With(f.requestContext(), secondTrace), lanes.Scope{Kind: lanes.OverRange}, uuid.Nil, "sam")
+		_, err = f.Lift(trace.With(f.requestContext(), secondTrace), lanes.Scope{Kind: lanes.OverRange},
+			uuid.Nil, "sam")
 		require.NoError(t, err)
 		synctest.Wait()
 		require.Equal(t, []string{firstTrace}, logs.traceIDs(t, "hold set"))
 		require.Equal(t, []string{secondTrace}, logs.traceIDs(t, "hold lifted"))
-		require.Equal(t, []string{"", "", firstTrace, secondTrace}, logs.traceIDs(t, "event"), "created, started, paused, resumed")
+		require.Equal(t, []string{"", "", firstTrace, secondTrace}, logs.traceIDs(t, "event"),
+			"created, started, paused, resumed")
 		for i := range 2 {
 			commands := laneHealth(t, f, i).Commands
 			require.Equal(t, []string{secondTrace, firstTrace}, []string{commands[0].Trace, commands[1].Trace})
@@ -96,7 +98,8 @@ func TestTheTraceOfAnEventSurvivesARestart(t *testing.T) {
 		webhook.setReply(nil)
 		f.restart()
 		f.advance(time.Second)
-		require.Equal(t, []string{firstTrace}, logs.traceIDs(t, "event")[len(logs.traceIDs(t, "event"))-1:], "the second was not begun")
+		require.Equal(t, []string{firstTrace}, logs.traceIDs(t, "event")[len(logs.traceIDs(t, "event"))-1:],
+			"the second was not begun")
 	}, withWebhook(webhook), withLog(zerolog.New(logs)))
 }
 
@@ -113,7 +116,8 @@ func TestTheTraceOfAPurchase(t *testing.T) {
 					webhook.block()
 				}
 				items := []lanes.Item{{ID: lanes.TimeItem, Qty: 15}}
-				require.NoError(t, f.LaneBuy(trace.With(f.requestContext(), firstTrace), f.laneID(0), session, uuid.New(), items))
+				require.NoError(t, f.LaneBuy(trace.With(f.requestContext(), firstTrace), f.laneID(0), session,
+					uuid.New(), items))
 				synctest.Wait()
 				if restart {
 					f.restart()

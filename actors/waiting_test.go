@@ -85,7 +85,8 @@ func (d *awaitingDriver) set(change func()) {
 
 func runAwaiting(t *testing.T, lanesIn int, test func(t *testing.T, f *fixture, d *awaitingDriver)) {
 	d := &awaitingDriver{}
-	runFixture(t, func(t *testing.T, f *fixture) { test(t, f, d) }, withLanes(lanesIn), func(f *fixture) { f.settings.Driver = d })
+	runFixture(t, func(t *testing.T, f *fixture) { test(t, f, d) }, withLanes(lanesIn),
+		func(f *fixture) { f.settings.Driver = d })
 }
 
 // Lanes wait for hours without a goroutine, a timer or another try, and are linked the moment that their

@@ -50,7 +50,8 @@ func TestASessionIsWarnedExactly(t *testing.T) {
 
 		f.modify(session, 10)
 		f.advance(6 * time.Minute)
-		require.Equal(t, []time.Duration{5 * time.Minute, time.Minute, 5 * time.Minute}, f.endings(session), "the deadline has moved behind it")
+		require.Equal(t, []time.Duration{5 * time.Minute, time.Minute, 5 * time.Minute}, f.endings(session),
+			"the deadline has moved behind it")
 		f.advance(5 * time.Minute)
 		require.Equal(t, 20*time.Minute, f.endedSession(session).Used)
 		require.Equal(t, lanes.SessionStopped, f.eventLog()[len(f.eventLog())-1].Event.Kind)
@@ -131,7 +132,8 @@ func TestNewKindsGoToWhoeverNamesThem(t *testing.T) {
 		require.Equal(t, []lanes.Kind{
 			lanes.SessionCreated, lanes.SessionStarted, lanes.SessionEnding, lanes.SessionExpired, lanes.SessionStopped,
 		}, f.eventKinds(session))
-	}, withWarnings, func(f *fixture) { f.settings.Layout.TellsExpired = true }, withWebhooks(pos, books, lanes.SessionEnding, lanes.SessionExpired))
+	}, withWarnings, func(f *fixture) { f.settings.Layout.TellsExpired = true },
+		withWebhooks(pos, books, lanes.SessionEnding, lanes.SessionExpired))
 }
 
 // A reload changes what the sessions under way are warned of.

@@ -57,11 +57,15 @@ func TestEachWebhookGetsItsKinds(t *testing.T) {
 		f.stop(session)
 		synctest.Wait()
 		log := f.eventLog()
-		kinds := []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted, lanes.PurchaseRequest, lanes.SessionModified, lanes.SessionStopped}
+		kinds := []lanes.Kind{
+			lanes.SessionCreated, lanes.SessionStarted, lanes.PurchaseRequest, lanes.SessionModified,
+			lanes.SessionStopped,
+		}
 		require.Equal(t, kinds, f.eventKinds(session))
 		require.Equal(t, kinds, pos.kinds())
 		require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStopped}, books.kinds(), "never a purchase")
-		require.Equal(t, []uuid.UUID{log[0].Event.ID, log[4].Event.ID}, books.sentEvents(), "under the ids of the events")
+		require.Equal(t, []uuid.UUID{log[0].Event.ID, log[4].Event.ID}, books.sentEvents(),
+			"under the ids of the events")
 
 		require.Len(t, f.deliveries(), 7)
 		require.Equal(t, idsOf(log), idsOf(f.deliveriesTo("pos")))
@@ -111,7 +115,8 @@ func TestAnEventThatTheFirstWebhookDoesNotWant(t *testing.T) {
 		require.Equal(t, 1, f.redeliver(0, 100).Events, "what nobody wants is not sent again either")
 		require.Empty(t, pos.kinds())
 		require.Len(t, books.kinds(), 2)
-	}, withWebhooks(pos, books, lanes.SessionStarted), func(f *fixture) { f.settings.Receivers[0].Kinds = []lanes.Kind{lanes.Help} })
+	}, withWebhooks(pos, books, lanes.SessionStarted),
+		func(f *fixture) { f.settings.Receivers[0].Kinds = []lanes.Kind{lanes.Help} })
 }
 
 // A webhook that hangs holds up no other one, and its waiting events are counted as its own.
@@ -145,7 +150,8 @@ func TestRetriesAreOfOneWebhook(t *testing.T) {
 		f.stop(f.create(0, 30))
 		f.advance(10 * time.Second)
 		require.Len(t, pos.kinds(), 3)
-		require.Equal(t, map[string]float64{"events_awaiting_retry pos": 0, "events_awaiting_retry books": 1}, f.gaugeValues("events_awaiting_retry"))
+		require.Equal(t, map[string]float64{"events_awaiting_retry pos": 0, "events_awaiting_retry books": 1},
+			f.gaugeValues("events_awaiting_retry"))
 		f.kill()
 		f.start()
 		books.setReply(nil)
@@ -162,7 +168,8 @@ func TestRetriesAreOfOneWebhook(t *testing.T) {
 		f.create(2, 30)
 		f.advance(2 * time.Minute)
 		require.Len(t, pos.kinds(), 7)
-		require.Equal(t, map[string]float64{"webhook_gone pos": 0, "webhook_gone books": 1}, f.gaugeValues("webhook_gone"))
+		require.Equal(t, map[string]float64{"webhook_gone pos": 0, "webhook_gone books": 1},
+			f.gaugeValues("webhook_gone"))
 		last := f.deliveriesTo("books")
 		require.Equal(t, lanes.WebhookGone, last[len(last)-1].Attempt.Error)
 		_, err := f.Redeliver(f.requestContext(), lanes.EventSelection{Until: 100, Webhook: "books"}, nil)
@@ -171,7 +178,8 @@ func TestRetriesAreOfOneWebhook(t *testing.T) {
 		require.Equal(t, 7, f.redeliver(0, 100).Events, "the first webhook's")
 		f.advance(time.Minute)
 		require.Len(t, pos.kinds(), 14)
-	}, withLanes(3), withWebhooks(pos, books), func(f *fixture) { f.settings.Receivers[1].Retry = lanes.RetryPolicy{For: retryFor} })
+	}, withLanes(3), withWebhooks(pos, books),
+		func(f *fixture) { f.settings.Receivers[1].Retry = lanes.RetryPolicy{For: retryFor} })
 }
 
 // Somebody has events sent again to one of the webhooks.
@@ -241,7 +249,10 @@ func TestAReloadChangesTheWebhooks(t *testing.T) {
 		f.create(0, 30)
 		synctest.Wait()
 		require.NoError(t, f.reload(false, func(s *Settings) {
-			s.Receivers = []delivery.Receiver{s.Receivers[0], {Name: "third", Webhook: third, Slots: testSlots, Queue: 10}}
+			s.Receivers = []delivery.Receiver{
+				s.Receivers[0],
+				{Name: "third", Webhook: third, Slots: testSlots, Queue: 10},
+			}
 		}))
 		synctest.Wait()
 		entries := f.deliveriesTo("books")
@@ -288,7 +299,10 @@ func TestTheOnlyWebhookBecomesTheFirstOfSeveral(t *testing.T) {
 				release()
 				f.stop(session)
 				f.advance(time.Minute)
-				require.Equal(t, []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted, lanes.SessionPaused, lanes.SessionStopped}, pos.kinds())
+				require.Equal(t, []lanes.Kind{
+					lanes.SessionCreated, lanes.SessionStarted, lanes.SessionPaused,
+					lanes.SessionStopped,
+				}, pos.kinds())
 				require.Equal(t, []lanes.Kind{lanes.SessionStopped}, books.kinds())
 				require.False(t, slices.ContainsFunc(f.deliveries(), lanes.Logged.Pending))
 			}, withWebhook(pos))
@@ -310,7 +324,8 @@ func TestAWebhookThatIsMissingAfterARestart(t *testing.T) {
 		f.advance(time.Second)
 		require.Len(t, books.kinds(), 1)
 		entries := f.deliveriesTo("books")
-		require.Equal(t, []string{"interrupted", "not_sent"}, []string{entries[0].Attempt.Outcome(), entries[1].Attempt.Outcome()})
+		require.Equal(t, []string{"interrupted", "not_sent"},
+			[]string{entries[0].Attempt.Outcome(), entries[1].Attempt.Outcome()})
 		require.Len(t, pos.kinds(), 2)
 	}, withWebhooks(pos, books))
 }
@@ -341,7 +356,10 @@ func receivers(all ...delivery.Receiver) func(*Settings) {
 // A purchase that is being saved while the webhooks change is sent to no webhook that does not decide it,
 // also if that has the name of the one that did.
 func TestAPurchaseGoesToWhoeverDecidesIt(t *testing.T) {
-	for name, before := range map[string]string{"a webhook without a name": "", "a name that changes its webhook": "pos"} {
+	for name, before := range map[string]string{
+		"a webhook without a name":        "",
+		"a name that changes its webhook": "pos",
+	} {
 		t.Run(name, func(t *testing.T) {
 			pos, books := &fakeWebhook{}, &fakeWebhook{}
 			runFixture(t, func(t *testing.T, f *fixture) {
@@ -415,7 +433,8 @@ func TestAGoneFirstWebhookKeepsNothingFromTheOthers(t *testing.T) {
 		require.Len(t, pos.kinds(), arrived+3)
 	}, func(f *fixture) {
 		receivers(configured("display", display, false), configured("pos", pos, true))(&f.settings)
-		f.settings.Receivers[0].Kinds, f.settings.Receivers[0].Retry = []lanes.Kind{lanes.Help}, lanes.RetryPolicy{For: retryFor}
+		f.settings.Receivers[0].Kinds, f.settings.Receivers[0].Retry = []lanes.Kind{lanes.Help},
+			lanes.RetryPolicy{For: retryFor}
 	})
 }
 
@@ -428,7 +447,8 @@ func TestOneIsNotSentToAWebhookThatDoesNotWantIt(t *testing.T) {
 		require.ErrorIs(t, f.RedeliverOne(f.requestContext(), 1, nil), lanes.ErrWebhookNotConfigured)
 		f.advance(time.Second)
 		require.Empty(t, pos.kinds())
-	}, withWebhooks(pos, books, lanes.SessionStarted), func(f *fixture) { f.settings.Receivers[0].Kinds = []lanes.Kind{lanes.Help} })
+	}, withWebhooks(pos, books, lanes.SessionStarted),
+		func(f *fixture) { f.settings.Receivers[0].Kinds = []lanes.Kind{lanes.Help} })
 }
 
 // What awaits its retry by a webhook that is taken away is given up, and is not kept until it would have been due.

@@ -31,7 +31,10 @@ func TestTheLimitOfARange(t *testing.T) {
 		require.Equal(t, 200, sendAuthorized(h, "GET", prefix1+"/sessions", "").Code)
 		require.Equal(t, 201, sendAuthorized(h, "POST", prefix2+"/simulate/help", "").Code)
 
-		for _, path := range []string{prefix2 + "/sessions", prefix1 + "/sessions", prefix2 + "/simulate/products", prefix2 + "/nowhere"} {
+		for _, path := range []string{
+			prefix2 + "/sessions", prefix1 + "/sessions", prefix2 + "/simulate/products",
+			prefix2 + "/nowhere",
+		} {
 			response := sendAuthorized(h, "GET", path, "")
 			require.Equal(t, http.StatusTooManyRequests, response.Code, path)
 			require.Contains(t, response.Body.String(), `"code":"too_many_requests"`)
@@ -44,7 +47,8 @@ func TestTheLimitOfARange(t *testing.T) {
 			`rangegate_requests_limited_total{limit="waiting"} 0`,
 		}, metricLines(registry, "rangegate_requests_limited_total"))
 		require.Equal(t, 200, send(h, "GET", prefix2+"/sessions", "range-id", otherRange, "token", otherToken).Code)
-		require.Equal(t, 401, send(h, "GET", prefix2+"/sessions", "range-id", someRange).Code, "unauthenticated requests do not use the limit")
+		require.Equal(t, 401, send(h, "GET", prefix2+"/sessions", "range-id", someRange).Code,
+			"unauthenticated requests do not use the limit")
 
 		time.Sleep(100 * time.Millisecond)
 		require.Equal(t, 200, sendAuthorized(h, "GET", prefix2+"/sessions", "").Code)
@@ -134,7 +138,8 @@ func TestAStuckRangeLeavesRoomForOthers(t *testing.T) {
 		require.Contains(t, refused.Body.String(), `"code":"overloaded"`)
 		require.Equal(t, "1", refused.Header().Get("Retry-After"))
 		require.Equal(t, 503, sendAuthorized(h, "GET", prefix2+"/sessions", "").Code)
-		require.Equal(t, 400, sendAuthorized(h, "POST", prefix2+"/sessions", `{}`).Code, "a malformed request is not carried out and needs no slot")
+		require.Equal(t, 400, sendAuthorized(h, "POST", prefix2+"/sessions", `{}`).Code,
+			"a malformed request is not carried out and needs no slot")
 		require.Equal(t, 201, sendBody(h, "POST", prefix2+"/sessions", body, other...).Code)
 		require.Equal(t, 200, send(h, "GET", prefix2+"/sessions", other...).Code)
 

@@ -22,7 +22,8 @@ func allowOrigins(origins []string) func(http.Handler) http.Handler {
 		AllowedMethods: []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPatch},
 		AllowedHeaders: []string{
 			"Content-Type", "Idempotency-Key", "Last-Event-ID", "Range-Id", "Session-Id", "Token",
-			"Traceparent", "Tracestate", "Baggage", "Sentry-Trace", // what OpenTelemetry and Sentry add to every fetch of a page
+			// what OpenTelemetry and Sentry add to every fetch of a page
+			"Traceparent", "Tracestate", "Baggage", "Sentry-Trace",
 		},
 		ExposedHeaders: []string{"Idempotency-Replayed", routing.EpochHeader, "Retry-After", "Trace-Id"},
 		MaxAge:         600, // seconds; after a change of the origins browsers go by the old ones for so long

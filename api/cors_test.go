@@ -46,9 +46,11 @@ func TestAPreflightOfAPOSInABrowser(t *testing.T) {
 			"Allow-Headers":         "content-type,idempotency-key,range-id,token",
 			"Allow-Private-Network": "true", "Max-Age": "600",
 		}, corsHeaders(response.Header()))
-		require.Contains(t, response.Header().Values("Vary"), "Origin, Access-Control-Request-Method, Access-Control-Request-Headers, Access-Control-Request-Private-Network")
+		require.Contains(t, response.Header().Values("Vary"), "Origin, Access-Control-Request-Method, "+
+			"Access-Control-Request-Headers, Access-Control-Request-Private-Network")
 	}
-	traced := "baggage,content-type,idempotency-key,range-id,sentry-trace,token,traceparent,tracestate" // of a page with OpenTelemetry and Sentry
+	// of a page with OpenTelemetry and Sentry
+	traced := "baggage,content-type,idempotency-key,range-id,sentry-trace,token,traceparent,tracestate"
 	require.Equal(t, traced, corsHeaders(ask(prefix2+"/sessions", till, "POST", traced).Header())["Allow-Headers"])
 	require.NotEmpty(t, corsHeaders(ask(prefix1+"/sessions", "http://localhost:3000", "PATCH", "token").Header()))
 	for _, refused := range []*httptest.ResponseRecorder{
@@ -65,7 +67,10 @@ func TestAPreflightOfAPOSInABrowser(t *testing.T) {
 // Every answer may be read, a refusal too, with the headers that a POS goes by; a cookie never counts.
 func TestThePOSInABrowserReadsEveryAnswer(t *testing.T) {
 	h := newTillAPI()
-	readable := map[string]string{"Allow-Origin": till, "Expose-Headers": "Idempotency-Replayed, Range-Epoch, Retry-After, Trace-Id"}
+	readable := map[string]string{
+		"Allow-Origin":   till,
+		"Expose-Headers": "Idempotency-Replayed, Range-Epoch, Retry-After, Trace-Id",
+	}
 	response := sendAuthorized(h, "GET", prefix2+"/sessions", "", "Origin", till)
 	require.Equal(t, 200, response.Code)
 	require.Equal(t, readable, corsHeaders(response.Header()))
@@ -74,8 +79,12 @@ func TestThePOSInABrowserReadsEveryAnswer(t *testing.T) {
 		require.Equal(t, 401, response.Code)
 		require.Equal(t, readable, corsHeaders(response.Header()))
 	}
-	require.Empty(t, corsHeaders(sendAuthorized(h, "GET", prefix2+"/sessions", "", "Origin", "https://evil.example.com").Header()))
-	for _, path := range []string{"/control", "/control/api/history", "/lane/" + theLane, "/board/" + someRange, "/screens/screen.css", "/apix"} {
+	require.Empty(t, corsHeaders(sendAuthorized(h, "GET", prefix2+"/sessions", "", "Origin",
+		"https://evil.example.com").Header()))
+	for _, path := range []string{
+		"/control", "/control/api/history", "/lane/" + theLane, "/board/" + someRange,
+		"/screens/screen.css", "/apix",
+	} {
 		for _, method := range []string{"GET", "OPTIONS"} {
 			response := send(h, method, path, "Origin", till, "Access-Control-Request-Method", "GET")
 			require.Empty(t, corsHeaders(response.Header()), "%s %s", method, path)

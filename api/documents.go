@@ -69,8 +69,8 @@ func serveSchema(schema []byte) http.HandlerFunc {
 }
 
 // note30 is added to the document of version 2 in OpenAPI 3.0.3.
-const note30 = "This is the same document in OpenAPI 3.0.3, for tools that do not read 3.1 (`openapi.json`). OpenAPI 3.0 has no place for what " +
-	"the gateway sends to your webhook: it is under `x-webhooks`."
+const note30 = "This is the same document in OpenAPI 3.0.3, for tools that do not read 3.1 (`openapi.json`). OpenAPI " +
+	"3.0 has no place for what the gateway sends to your webhook: it is under `x-webhooks`."
 
 // release is the version of the API as a whole, with the paths of both versions (SPEC.md part 9).
 const release = "2.1.0"
@@ -83,7 +83,10 @@ var (
 		Deprecated: true,
 		Headers:    withEpochHeader(deprecationHeaders()),
 	}
-	reference2 = endpoint.Reference{Info: info("Range POS gateway", description2), Prefix: prefix2, Headers: withEpochHeader(openapi3.Headers{})}
+	reference2 = endpoint.Reference{
+		Info: info("Range POS gateway", description2), Prefix: prefix2,
+		Headers: withEpochHeader(openapi3.Headers{}),
+	}
 )
 
 func info(title, description string) openapi3.Info {
@@ -100,7 +103,8 @@ var deprecated = time.Date(2024, 2, 3, 0, 0, 0, 0, time.UTC)
 // meaning, RFC 5829 the link to the successor. There is no Sunset: version 1 stays supported.
 var (
 	deprecation = fmt.Sprintf("@%d", deprecated.Unix())
-	successor   = fmt.Sprintf(`<%s/>; rel="successor-version", <%s/>; rel="deprecation"; type="text/html"`, page2, page1)
+	successor   = fmt.Sprintf(`<%s/>; rel="successor-version", <%s/>; rel="deprecation"; type="text/html"`, page2,
+		page1)
 )
 
 // addDeprecation adds those headers to every response under the path of version 1, including errors and unknown paths.
@@ -116,8 +120,9 @@ func addDeprecation(next http.Handler) http.Handler {
 
 // withEpochHeader adds the description of routing.EpochHeader.
 func withEpochHeader(headers openapi3.Headers) openapi3.Headers {
-	headers["range-epoch"] = endpoint.Header("Of an answer of the range: higher each time that another process of the gateway has taken the range over. "+
-		"Of two answers the one with the lower epoch is of before", openapi3.NewIntegerSchema().WithMin(1).WithFormat("int64"))
+	headers["range-epoch"] = endpoint.Header("Of an answer of the range: higher each time that another process "+
+		"of the gateway has taken the range over. Of two answers the one with the lower epoch is of before",
+		openapi3.NewIntegerSchema().WithMin(1).WithFormat("int64"))
 	return headers
 }
 

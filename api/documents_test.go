@@ -62,14 +62,16 @@ func TestTheDocumentForOlderTools(t *testing.T) {
 	require.Contains(t, older.Info.Description, note30)
 	require.Empty(t, older.Webhooks)
 	require.Len(t, older.Extensions["x-webhooks"], len(newer.Webhooks))
-	require.ElementsMatch(t, slices.Collect(maps.Keys(newer.Components.Schemas)), slices.Collect(maps.Keys(older.Components.Schemas)))
+	require.ElementsMatch(t, slices.Collect(maps.Keys(newer.Components.Schemas)),
+		slices.Collect(maps.Keys(older.Components.Schemas)))
 	require.Equal(t, newer.Paths.Len(), older.Paths.Len())
 	for path, item := range newer.Paths.Map() {
 		for method, op := range item.Operations() {
 			same := older.Paths.Value(path).GetOperation(method)
 			require.Equal(t, op.OperationID, same.OperationID)
 			require.Len(t, same.Parameters, len(op.Parameters))
-			require.ElementsMatch(t, slices.Collect(maps.Keys(op.Responses.Map())), slices.Collect(maps.Keys(same.Responses.Map())))
+			require.ElementsMatch(t, slices.Collect(maps.Keys(op.Responses.Map())),
+				slices.Collect(maps.Keys(same.Responses.Map())))
 		}
 	}
 
@@ -86,8 +88,10 @@ func TestTheDocumentForOlderTools(t *testing.T) {
 	attempt := older.Components.Schemas["Event"].Value.Properties["attempt"].Value
 	require.True(t, attempt.Nullable)
 	require.Equal(t, "#/components/schemas/Attempt", attempt.AllOf[0].Ref)
-	require.Equal(t, []any{0.0}, older.Paths.Value("/sessions/{id}/modify").Post.Parameters.GetByInAndName("query", "time").Schema.Value.Not.Value.Enum)
-	advance := older.Paths.Value("/simulate/advance").Post.RequestBody.Value.Content["application/json"].Schema.Value.Properties["minutes"].Value
+	require.Equal(t, []any{0.0}, older.Paths.Value("/sessions/{id}/modify").Post.Parameters.GetByInAndName("query",
+		"time").Schema.Value.Not.Value.Enum)
+	advance := older.Paths.Value("/simulate/advance").
+		Post.RequestBody.Value.Content["application/json"].Schema.Value.Properties["minutes"].Value
 	require.True(t, *advance.ExclusiveMin.Bool)
 	require.Zero(t, *advance.Min)
 }
@@ -138,8 +142,10 @@ func TestRequestsAndResponsesAreAsDocumented(t *testing.T) {
 			}
 			requireDocumented(t, op, sendBody(h, method, request.target(path, ""), request.content("")))
 			if request.body != nil {
-				requireDocumented(t, op, sendAuthorized(h, method, request.target(path, ""), "<x/>", "Content-Type", "text/xml"))
-				requireDocumented(t, op, sendAuthorized(h, method, request.target(path, ""), strings.Repeat(" ", 1<<17)))
+				requireDocumented(t, op, sendAuthorized(h, method, request.target(path, ""), "<x/>",
+					"Content-Type", "text/xml"))
+				requireDocumented(t, op, sendAuthorized(h, method, request.target(path, ""),
+					strings.Repeat(" ", 1<<17)))
 			}
 			requireDocumented(t, op, sendAuthorized(starting, method, request.target(path, ""), request.content("")))
 		})
@@ -223,7 +229,8 @@ func (r exampleRequest) content(without string) string {
 func TestEveryKindOfEventIsDocumented(t *testing.T) {
 	webhooks := loadDocument(t, newStartingAPI(), prefix2+"/openapi.json").Webhooks
 	kinds := []string{
-		"carrierHit", "help", "purchaseRequest", "sessionBeyond", "sessionCreated", "sessionEnding", "sessionExpired", "sessionModified", "sessionPaused",
+		"carrierHit", "help", "purchaseRequest", "sessionBeyond", "sessionCreated", "sessionEnding", "sessionExpired",
+		"sessionModified", "sessionPaused",
 		"sessionResumed", "sessionStarted", "sessionStopped",
 	}
 	require.Equal(t, kinds, slices.Sorted(maps.Keys(webhooks)))
@@ -292,7 +299,8 @@ func TestVersion1IsMarkedAsDeprecated(t *testing.T) {
 		response := sendAuthorized(h, c.method, "/api/v1"+c.path, c.body)
 		require.Equal(t, c.status, response.Code, c.path)
 		require.Equal(t, "@1706918400", response.Header().Get("Deprecation"), c.path)
-		require.Equal(t, `</api/v2/swagger/>; rel="successor-version", </api/v1/swagger/>; rel="deprecation"; type="text/html"`,
+		require.Equal(t,
+			`</api/v2/swagger/>; rel="successor-version", </api/v1/swagger/>; rel="deprecation"; type="text/html"`,
 			response.Header().Get("Link"), c.path)
 		require.Empty(t, response.Header().Get("Sunset"))
 	}

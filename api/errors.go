@@ -13,14 +13,18 @@ import (
 // posErrors is the table of WIRE.md, Errors: the response to each code.
 var posErrors = extended(refusals(map[int][]*lanes.Error{
 	404: {
-		lanes.ErrLaneNotFound, lanes.ErrGroupNotFound, lanes.ErrSessionNotFound, lanes.ErrSessionEnded, lanes.ErrPurchaseNotFound, lanes.ErrEventNotFound, lanes.ErrStartNotFound,
+		lanes.ErrLaneNotFound, lanes.ErrGroupNotFound, lanes.ErrSessionNotFound, lanes.ErrSessionEnded,
+		lanes.ErrPurchaseNotFound, lanes.ErrEventNotFound, lanes.ErrStartNotFound,
 		lanes.ErrReservationNotFound,
 	},
 	409: {
-		lanes.ErrLaneOccupied, lanes.ErrLaneReserved, lanes.ErrReservationOver, lanes.ErrReservationLimit, lanes.ErrNoLanesFit,
-		lanes.ErrLaneNotAccessible, lanes.ErrLaneNotUsable, lanes.ErrLaneNotClear, lanes.ErrNoOpenEnd, lanes.ErrAfterClosing,
+		lanes.ErrLaneOccupied, lanes.ErrLaneReserved, lanes.ErrReservationOver, lanes.ErrReservationLimit,
+		lanes.ErrNoLanesFit,
+		lanes.ErrLaneNotAccessible, lanes.ErrLaneNotUsable, lanes.ErrLaneNotClear, lanes.ErrNoOpenEnd,
+		lanes.ErrAfterClosing,
 		lanes.ErrDurationOutOfRange,
-		lanes.ErrNoTimeLeft, lanes.ErrNotRunning, lanes.ErrNotWaiting, lanes.ErrStartScheduled, lanes.ErrNotPaused, lanes.ErrInGrace, lanes.ErrCeasefire, lanes.ErrWebhookNotConfigured,
+		lanes.ErrNoTimeLeft, lanes.ErrNotRunning, lanes.ErrNotWaiting, lanes.ErrStartScheduled, lanes.ErrNotPaused,
+		lanes.ErrInGrace, lanes.ErrCeasefire, lanes.ErrWebhookNotConfigured,
 		lanes.ErrWebhookGone, lanes.ErrProductsNotConfigured,
 		lanes.ErrNotRedeliverable,
 	},
@@ -31,21 +35,31 @@ var posErrors = extended(refusals(map[int][]*lanes.Error{
 	504: {lanes.ErrTimeout},
 }), endpoint.Errors{
 	"invalid_request": {Status: 400, Sentence: "the request is malformed, see fields"},
-	"unauthorized":    {Status: 401, Sentence: "token or range-id is missing, malformed or unknown, or they do not belong together"},
-	"forbidden":       {Status: 403, Sentence: "this token may only read"},
-	"not_found":       {Status: 404, Sentence: "no such path"},
-	"batch_refused":   {Status: 409, Sentence: "none of the operations was done: results says which are refused, and why"},
-	"cursor_gone": {Status: http.StatusGone, Sentence: "the cursor is of another log, or what is behind it is not kept any more; oldest is the cursor to go on from, " +
-		"and what you know by its id may come again"},
+	"unauthorized": {Status: 401, Sentence: "token or range-id is missing, malformed or unknown, or they do " +
+		"not belong together"},
+	"forbidden": {Status: 403, Sentence: "this token may only read"},
+	"not_found": {Status: 404, Sentence: "no such path"},
+	"batch_refused": {
+		Status:   409,
+		Sentence: "none of the operations was done: results says which are refused, and why",
+	},
+	"cursor_gone": {Status: http.StatusGone, Sentence: "the cursor is of another log, or what is behind " +
+		"it is not kept any more; oldest is the cursor to go on from, and what you know by its id may come again"},
 	"request_timeout":        {Status: 408, Sentence: "the request did not arrive in time"},
 	"method_not_allowed":     {Status: 405, Sentence: "the path does not take this method, see the header Allow"},
 	"too_large":              {Status: 413, Sentence: "the body is larger than 64 KiB"},
 	"uri_too_long":           {Status: 414, Sentence: "the request target is longer than 8 KiB"},
 	"unsupported_media_type": {Status: 415, Sentence: "the body must be application/json"},
-	"misdirected_request":    {Status: 421, Sentence: "this address does not answer to that host name, see operations.hosts"},
-	"wrong_node":             {Status: 421, Sentence: "this node does not own the range"},
-	"too_many_requests":      {Status: 429, Sentence: "too many requests; the header Retry-After says how long to wait", RetryAfter: retryAfter},
-	"products_failed":        {Status: 502, Sentence: "the products API could not be reached, or did not answer as it should"},
+	"misdirected_request": {
+		Status:   421,
+		Sentence: "this address does not answer to that host name, see operations.hosts",
+	},
+	"wrong_node": {Status: 421, Sentence: "this node does not own the range"},
+	"too_many_requests": {
+		Status: 429, Sentence: "too many requests; the header Retry-After says how long to wait",
+		RetryAfter: retryAfter,
+	},
+	"products_failed": {Status: 502, Sentence: "the products API could not be reached, or did not answer as it should"},
 })
 
 // retryAfter is the wait that a response suggests for a condition that ends by itself.
@@ -75,7 +89,10 @@ func extended(table, extension endpoint.Errors) endpoint.Errors {
 // screenErrors adds the errors that only screens have.
 var screenErrors = extended(extended(posErrors, refusals(map[int][]*lanes.Error{
 	400: {lanes.ErrItems},
-	409: {lanes.ErrNotReopenable, lanes.ErrNoPurchasing, lanes.ErrPurchasePending, lanes.ErrOwesMore, lanes.ErrTooManyOpen},
+	409: {
+		lanes.ErrNotReopenable, lanes.ErrNoPurchasing, lanes.ErrPurchasePending, lanes.ErrOwesMore,
+		lanes.ErrTooManyOpen,
+	},
 })), endpoint.Errors{
 	shooterpage.Gone:   {Status: http.StatusGone, Sentence: "there is no such session, or it ended a while ago"},
 	"cross_site":       {Status: http.StatusForbidden, Sentence: "the request comes from a page of another site"},
@@ -84,13 +101,25 @@ var screenErrors = extended(extended(posErrors, refusals(map[int][]*lanes.Error{
 
 // operationsErrors adds the errors of a reload, and those about nodes, to those of the operations page.
 var operationsErrors = extended(screenErrors, endpoint.Errors{
-	BadConfiguration: {Status: http.StatusUnprocessableEntity, Sentence: "the configuration has faults; nothing was changed"},
-	NeedsRestart:     {Status: http.StatusConflict, Sentence: "what is different needs a restart; nothing was changed"},
-	InUse:            {Status: http.StatusConflict, Sentence: "what the configuration no longer has is in use; nothing was changed"},
-	PartlyEnded:      {Status: http.StatusConflict, Sentence: "the reload is refused, and what it had ended by then stays ended"},
-	NoConfiguration:  {Status: http.StatusConflict, Sentence: "this gateway was not started with a configuration file"},
-	nodeAlive:        {Status: http.StatusConflict, Sentence: "the node is alive: drain it, or stop it, and it gives its ranges away"},
-	nodeNotFound:     {Status: http.StatusNotFound, Sentence: "no node of that name is alive"},
-	staffNotFound:    {Status: http.StatusNotFound, Sentence: "nobody of the range's staff has that name"},
-	ReloadFailed:     {Status: http.StatusInternalServerError, Sentence: "the reload failed"},
+	BadConfiguration: {
+		Status:   http.StatusUnprocessableEntity,
+		Sentence: "the configuration has faults; nothing was changed",
+	},
+	NeedsRestart: {Status: http.StatusConflict, Sentence: "what is different needs a restart; nothing was changed"},
+	InUse: {
+		Status:   http.StatusConflict,
+		Sentence: "what the configuration no longer has is in use; nothing was changed",
+	},
+	PartlyEnded: {
+		Status:   http.StatusConflict,
+		Sentence: "the reload is refused, and what it had ended by then stays ended",
+	},
+	NoConfiguration: {Status: http.StatusConflict, Sentence: "this gateway was not started with a configuration file"},
+	nodeAlive: {
+		Status:   http.StatusConflict,
+		Sentence: "the node is alive: drain it, or stop it, and it gives its ranges away",
+	},
+	nodeNotFound:  {Status: http.StatusNotFound, Sentence: "no node of that name is alive"},
+	staffNotFound: {Status: http.StatusNotFound, Sentence: "nobody of the range's staff has that name"},
+	ReloadFailed:  {Status: http.StatusInternalServerError, Sentence: "the reload failed"},
 })

@@ -63,11 +63,15 @@ func (f *fakeRange) Layout() lanes.Layout {
 func (f *fakeRange) Lanes() []lanes.LaneStatus {
 	first := lanes.LaneStatus{
 		Place: lanes.Place{ID: uuid.MustParse(theLane), Bay: uuid.MustParse(theBay), Name: "Lane 1", Accessible: true},
-		Lane:  lanes.Lane{Session: &lanes.Session{ID: uuid.MustParse(theSession), Phase: lanes.Waiting}, Accessible: true},
-		Link:  lanes.LinkUp, LinkSince: noon,
+		Lane: lanes.Lane{
+			Session:    &lanes.Session{ID: uuid.MustParse(theSession), Phase: lanes.Waiting},
+			Accessible: true,
+		},
+		Link: lanes.LinkUp, LinkSince: noon,
 	}
 	second := first
-	second.Name, second.Link, second.NotUsable, second.Lane = "Lane 2", lanes.LinkDown, "its link is down", lanes.Lane{Held: true, Accessible: true, Sale: lanes.OffSale}
+	second.Name, second.Link, second.NotUsable, second.Lane = "Lane 2", lanes.LinkDown, "its link is down",
+		lanes.Lane{Held: true, Accessible: true, Sale: lanes.OffSale}
 	return []lanes.LaneStatus{first, second}
 }
 
@@ -119,17 +123,24 @@ func (f *fakeRange) KeyReused(string, string) bool { return false }
 
 func (f *fakeRange) Events(context.Context, uint64, int) ([]lanes.Logged, error) {
 	event := lanes.Event{
-		ID: uuid.New(), Kind: lanes.SessionCreated, Session: uuid.MustParse(theSession), Lane: uuid.MustParse(theLane), At: noon,
+		ID: uuid.New(), Kind: lanes.SessionCreated, Session: uuid.MustParse(theSession),
+		Lane: uuid.MustParse(theLane), At: noon,
 	}
 	return []lanes.Logged{
-		{Cursor: 1, Event: event, Delivery: lanes.Delivery{Attempt: &lanes.Attempt{At: noon, Status: 200, Duration: 35 * time.Millisecond}}},
+		{Cursor: 1, Event: event, Delivery: lanes.Delivery{Attempt: &lanes.Attempt{
+			At: noon, Status: 200,
+			Duration: 35 * time.Millisecond,
+		}}},
 		{Cursor: 2, Event: event, Delivery: lanes.Delivery{Attempt: &lanes.Attempt{At: noon, Error: lanes.NoWebhook}}},
 		{Cursor: 3, Event: event, Simulated: true},
 	}, f.err
 }
 
 func (f *fakeRange) DeliveriesTo(_ context.Context, webhook string, _ uint64, _ int) ([]lanes.Logged, uint64, error) {
-	event := lanes.Event{ID: uuid.New(), Kind: lanes.Help, Session: uuid.MustParse(theSession), Lane: uuid.MustParse(theLane), At: noon}
+	event := lanes.Event{
+		ID: uuid.New(), Kind: lanes.Help, Session: uuid.MustParse(theSession),
+		Lane: uuid.MustParse(theLane), At: noon,
+	}
 	return []lanes.Logged{{Cursor: 4, Event: event, Delivery: lanes.Delivery{Webhook: webhook, Copy: true}}}, 7, f.err
 }
 
@@ -240,17 +251,26 @@ func (f *fakeRange) Simulate(
 ) (lanes.Logged, error) {
 	f.kind, f.session, f.items = kind, session, items
 	event := lanes.Event{Kind: kind, Session: uuid.MustParse(theSession), Lane: uuid.MustParse(theLane), Items: items}
-	return lanes.Logged{Event: event, Simulated: true, Delivery: lanes.Delivery{Attempt: &lanes.Attempt{Status: f.status}}}, f.err
+	return lanes.Logged{
+		Event: event, Simulated: true,
+		Delivery: lanes.Delivery{Attempt: &lanes.Attempt{Status: f.status}},
+	}, f.err
 }
 
 func (f *fakeRange) Fetch(_ context.Context, t catalog.Type, session string) ([]catalog.Product, error) {
 	f.productsSession = session
-	return []catalog.Product{{ID: "a", DisplayName: "A of " + string(t), Price: "12.50", MaxQty: 5, MinQty: 1, IncrementBy: 1}}, f.err
+	return []catalog.Product{{
+		ID: "a", DisplayName: "A of " + string(t), Price: "12.50", MaxQty: 5, MinQty: 1,
+		IncrementBy: 1,
+	}}, f.err
 }
 
 func (f *fakeRange) All(ctx context.Context, session string) (catalog.Catalogue, error) {
 	products, err := f.Fetch(ctx, catalog.Ammo, session)
-	return catalog.Catalogue{Time: []catalog.Product{}, Targets: []catalog.Product{}, Ammo: products, Rentals: []catalog.Product{}}, err
+	return catalog.Catalogue{
+		Time: []catalog.Product{}, Targets: []catalog.Product{}, Ammo: products,
+		Rentals: []catalog.Product{},
+	}, err
 }
 
 // missing returns the error if there is no range.
@@ -337,7 +357,8 @@ func staffCookie(h http.Handler) string {
 // shooterPath returns the path of the page of the session's shooter.
 func shooterPath() string {
 	sessions, rangeID := newSessions(), uuid.MustParse(someRange)
-	addresses := shooterpage.NewAddresses(func() []byte { return sessions.Key("pages of shooters") }, []uuid.UUID{rangeID})
+	addresses := shooterpage.NewAddresses(func() []byte { return sessions.Key("pages of shooters") },
+		[]uuid.UUID{rangeID})
 	return addresses.Path(rangeID, uuid.MustParse(theSession))
 }
 
@@ -383,7 +404,8 @@ func sendBody(h http.Handler, method, path, body string, headers ...string) *htt
 func sendAuthorized(h http.Handler, method, path, body string, headers ...string) *httptest.ResponseRecorder {
 	headers = append(headers, "range-id", someRange, "token", someToken, "Authorization", "Bearer operator")
 	if strings.HasPrefix(path, "/control") || strings.HasPrefix(path, "/lane") || strings.HasPrefix(path, "/board") {
-		headers = append(headers, "Cookie", staffCookie(h)+"; "+laneCookie(h, theLane, laneKey)+"; "+boardCookie(h, someRange, boardKey))
+		headers = append(headers, "Cookie", staffCookie(h)+"; "+laneCookie(h, theLane, laneKey)+"; "+
+			boardCookie(h, someRange, boardKey))
 	}
 	return sendBody(h, method, path, body, headers...)
 }

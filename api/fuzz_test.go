@@ -21,7 +21,8 @@ func FuzzHeaders(f *testing.F) {
 	f.Add(someRange, someToken, "k-1", parent, "application/json")
 	f.Add(strings.ToUpper(someRange), strings.ToUpper(someToken), "", "", "")
 	f.Add(someRange, otherToken, "k", parent, "text/plain")
-	f.Add("urn:uuid:"+someRange, "{"+someToken+"}", strings.Repeat("k", 256), parent+"-more", "application/json; charset=latin1")
+	f.Add("urn:uuid:"+someRange, "{"+someToken+"}", strings.Repeat("k", 256), parent+"-more",
+		"application/json; charset=latin1")
 	f.Add("", "", "ключ", "ff"+parent[2:], ";;;")
 	f.Add(someRange+" ", " "+someToken, "a b", strings.ToUpper(parent), "application/json;")
 	h := newAPI(&fakeRange{})
@@ -64,13 +65,15 @@ func FuzzXForwardedFor(f *testing.F) {
 		require.Empty(t, client.Zone())
 		require.LessOrEqual(t, len(client.String()), 45)
 		if client != peer {
-			require.True(t, slices.ContainsFunc(strings.Split(strings.ReplaceAll(header, "\n", ","), ","), func(hop string) bool {
-				address, ok := parseHop(strings.TrimSpace(hop))
-				return ok && address == client
-			}))
+			require.True(t, slices.ContainsFunc(strings.Split(strings.ReplaceAll(header, "\n", ","), ","),
+				func(hop string) bool {
+					address, ok := parseHop(strings.TrimSpace(hop))
+					return ok && address == client
+				}))
 		}
 		const appended = "203.0.113.77"
 		require.Equal(t, appended, proxies.client(peer, []string{forged, header, appended}).String())
-		require.Equal(t, appended, proxies.client(peer, []string{forged + ", " + header + ", " + appended + ", 10.1.2.3"}).String())
+		require.Equal(t, appended, proxies.client(peer,
+			[]string{forged + ", " + header + ", " + appended + ", 10.1.2.3"}).String())
 	})
 }

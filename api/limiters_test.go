@@ -28,7 +28,8 @@ func TestLimitersOutliveAReload(t *testing.T) {
 			return New(s)
 		}
 		signIn := func(h http.Handler) int {
-			return sendBody(h, "POST", "/control/sign-in", `{"range_id":"`+someRange+`","name":"sam","pin":"0000"}`).Code
+			return sendBody(h, "POST", "/control/sign-in", `{"range_id":"`+someRange+`","name":"sam","pin":"0000"}`).
+				Code
 		}
 		laneKeyOf := func(h http.Handler) int { return send(h, "GET", "/lane/"+theLane+"?key=wrong").Code }
 		h := reload(Limits{PerSecond: 1, Burst: 2, FailuresPerMinute: 3})
@@ -44,7 +45,8 @@ func TestLimitersOutliveAReload(t *testing.T) {
 			require.Equal(t, 429, sendFrom(h, "192.0.2.1:4711", "wrong").Code)
 			require.Equal(t, 429, signIn(h))
 			require.Equal(t, 429, laneKeyOf(h))
-			require.Equal(t, 429, send(h, "GET", "/board/"+someRange+"?key=wrong").Code, "a wall board's key is one of a screen too")
+			require.Equal(t, 429, send(h, "GET", "/board/"+someRange+"?key=wrong").Code,
+				"a wall board's key is one of a screen too")
 			require.Equal(t, 429, sendAuthorized(h, "GET", prefix2+"/lanes", "").Code)
 			h = reload(Limits{PerSecond: 1, Burst: 2, FailuresPerMinute: 3})
 		}
@@ -63,7 +65,8 @@ func TestLimitersOutliveAReload(t *testing.T) {
 		for range 10 {
 			statuses[signIn(h)]++
 		}
-		require.Equal(t, map[int]int{401: 2, 429: 8}, statuses, "PINs are short: of the five for a name three were used")
+		require.Equal(t, map[int]int{401: 2, 429: 8}, statuses,
+			"PINs are short: of the five for a name three were used")
 	})
 }
 
@@ -72,7 +75,8 @@ func TestTheLimitOnWrongOperationsTokens(t *testing.T) {
 	limiters := NewLimiters()
 	limiters.setFailures(3)
 	s := Operations{
-		Tokens: operationsTokens("operator"), Metrics: prometheus.NewRegistry(), Ready: func() error { return nil }, Log: zerolog.Nop(),
+		Tokens: operationsTokens("operator"), Metrics: prometheus.NewRegistry(), Ready: func() error { return nil },
+		Log:       zerolog.Nop(),
 		KnownHost: func(string) bool { return true }, Limiters: limiters, Traffic: NewTraffic(prometheus.NewRegistry()),
 	}
 	h := NewOperations(s)

@@ -69,14 +69,18 @@ func (s Operations) nodeEndpoints() []endpoint.Endpoint {
 	return []endpoint.Endpoint{
 		endpoint.Handle("GET", "/", 200, "The living nodes", endpoint.NoInput, s.listNodes),
 		endpoint.Handle("POST", "/{name}/drain", 204, "Make a node give its ranges to the others", name, s.drainNode),
-		endpoint.Handle("POST", "/{name}/forget", 200, "Let the others take the ranges of a dead node at once", name, s.forgetNode),
+		endpoint.Handle("POST", "/{name}/forget", 200, "Let the others take the ranges of a dead node at once",
+			name, s.forgetNode),
 	}
 }
 
 func (s Operations) listNodes(context.Context, endpoint.Empty) (nodesView, error) {
 	nodes, unowned := s.Nodes.List()
 	return nodesView{Unowned: unowned, Nodes: endpoint.Views(nodes, func(n Node) nodeView {
-		return nodeView{n.Name, n.Address, n.Here, n.Version, n.Digest, endpoint.Stamp(n.DigestSince), n.Ranges, n.Draining, n.Refusing}
+		return nodeView{
+			n.Name, n.Address, n.Here, n.Version, n.Digest, endpoint.Stamp(n.DigestSince), n.Ranges,
+			n.Draining, n.Refusing,
+		}
 	})}, nil
 }
 
@@ -112,7 +116,8 @@ func (s Operations) drainNode(ctx context.Context, name string) (endpoint.Empty,
 func (s Operations) forgetNode(ctx context.Context, name string) (forgottenView, error) {
 	ranges, err := s.Nodes.Forget(ctx, name)
 	if err == nil {
-		request.Log(ctx).Info().Str("who", operatorOf(ctx)).Str("from", request.Of(ctx).Client).Str("node", name).Int("ranges", ranges).
+		request.Log(ctx).Info().Str("who", operatorOf(ctx)).Str("from", request.Of(ctx).Client).Str("node", name).
+			Int("ranges", ranges).
 			Msg("a dead node is forgotten")
 	}
 	return forgottenView{ranges}, err

@@ -24,20 +24,28 @@ import (
 var actorHealth = func() lanes.ActorHealth {
 	health := lanes.ActorHealth{
 		Health: lanes.Health{
-			Links: map[lanes.LinkState]int{lanes.LinkUp: 1, lanes.LinkDown: 100, lanes.LinkFaulty: 0}, Unsaved: 4, Waiting: 7,
+			Links:   map[lanes.LinkState]int{lanes.LinkUp: 1, lanes.LinkDown: 100, lanes.LinkFaulty: 0},
+			Unsaved: 4, Waiting: 7,
 			LateP99: 1500 * time.Microsecond, Restarts: map[string]int{"lane": 2},
 			Turns: lanes.TurnFigures{Waiting: 3, Longest: time.Hour, Turns: 2, Median: 90 * time.Second},
 		},
-		Live:      map[string]int{"range": 1, "events": 1, "lane": 2},
-		Restarted: []lanes.LaneRestarts{{Lane: uuid.MustParse(theLane), Name: "Lane 1", Restarts: 2, Last: noon, Kind: "lane", Message: "landed"}},
+		Live: map[string]int{"range": 1, "events": 1, "lane": 2},
+		Restarted: []lanes.LaneRestarts{{
+			Lane: uuid.MustParse(theLane), Name: "Lane 1", Restarts: 2, Last: noon,
+			Kind: "lane", Message: "landed",
+		}},
 		Slowest: []lanes.LaneCommand{{Lane: uuid.MustParse(theLane), Name: "Lane 1", Commanded: lanes.Commanded{
-			At: noon, By: lanes.ByPOS, Command: "create", Result: "ok", Took: 1200 * time.Millisecond, Waited: time.Second,
+			At: noon, By: lanes.ByPOS, Command: "create", Result: "ok", Took: 1200 * time.Millisecond,
+			Waited: time.Second,
 		}}},
 		NotSaved:       []lanes.LaneUnsaved{{Lane: uuid.MustParse(theLane), Name: "Lane 1", Since: noon, Changes: 4}},
 		RestartedLanes: 1, NotSavedLanes: 1,
 	}
 	for range lanes.MaxUnwell {
-		health.Lanes = append(health.Lanes, lanes.LinkHealth{Lane: uuid.New(), Link: lanes.LinkDown, Since: noon, LastError: "no route"})
+		health.Lanes = append(health.Lanes, lanes.LinkHealth{
+			Lane: uuid.New(), Link: lanes.LinkDown, Since: noon,
+			LastError: "no route",
+		})
 	}
 	return health
 }()
@@ -51,21 +59,32 @@ func (s *fakeOperatedRange) Observed() []lanes.Observed {
 		{Kind: "range", State: lanes.StateRunning, Taken: 3},
 		{Kind: "events", Webhook: "pos", State: lanes.StateReady, Taken: 4},
 		{
-			Kind: "lane", Lane: lane, Name: "Lane 1", State: lanes.StateSaving, Since: noon, Mailbox: 1, Waiting: 2, Taken: 5,
+			Kind: "lane", Lane: lane, Name: "Lane 1", State: lanes.StateSaving, Since: noon, Mailbox: 1,
+			Waiting: 2, Taken: 5,
 			Oldest: lanes.Awaited{What: "stop", Since: noon}, AtHand: lanes.Awaited{What: "modify", Since: noon},
-			Panics: lanes.Panics{Count: 1, Last: noon, Message: "create", Said: "nil pointer"}, Late: new(310 * time.Microsecond),
-			Why: &lanes.Why{Code: lanes.WhySaving, What: "modify", Since: now.Add(-14 * time.Second), Attempts: 6, Error: "i/o timeout"},
+			Panics: lanes.Panics{Count: 1, Last: noon, Message: "create", Said: "nil pointer"},
+			Late:   new(310 * time.Microsecond),
+			Why: &lanes.Why{
+				Code: lanes.WhySaving, What: "modify", Since: now.Add(-14 * time.Second), Attempts: 6,
+				Error: "i/o timeout",
+			},
 		},
 		{
 			Kind: "connection", Lane: lane, Name: "Lane 1", State: "down", Since: noon, Taken: 6,
-			Why: &lanes.Why{Code: lanes.WhyDials, Since: noon, Next: noon, Attempts: 31, Error: "refused", Address: "10.0.0.12:8443"},
+			Why: &lanes.Why{
+				Code: lanes.WhyDials, Since: noon, Next: noon, Attempts: 31, Error: "refused",
+				Address: "10.0.0.12:8443",
+			},
 		},
 	}
 }
 
 func (s *fakeOperatedRange) LaneActor(lane uuid.UUID) (lanes.LaneHealth, bool) {
 	return lanes.LaneHealth{
-		Link:    lanes.LinkHealth{Lane: lane, Name: "Lane 1", Link: lanes.LinkFaulty, Since: noon, Restarts: 3, LastError: "another lane's"},
+		Link: lanes.LinkHealth{
+			Lane: lane, Name: "Lane 1", Link: lanes.LinkFaulty, Since: noon, Restarts: 3,
+			LastError: "another lane's",
+		},
 		Session: uuid.MustParse(theSession), Phase: lanes.Paused, Remaining: 90 * time.Second, Held: true,
 		NotUsable: "its controller is faulty",
 		Turn:      new(2 * time.Minute), LastTurn: &lanes.TurnTime{At: noon, Took: time.Minute},
@@ -112,7 +131,8 @@ func TestTheActorsOfAllRanges(t *testing.T) {
 	ranges := body["ranges"].([]any)
 	require.Equal(t, "not_owner", ranges[0].(map[string]any)["state"], "a range that is not running comes first")
 	require.Equal(t, 1.5, ranges[1].(map[string]any)["timers_late_p99_ms"])
-	require.Equal(t, map[string]any{"lanes_waiting": 3.0, "longest_s": 3600.0, "turns": 2.0, "median_s": 90.0}, ranges[1].(map[string]any)["turns"])
+	require.Equal(t, map[string]any{"lanes_waiting": 3.0, "longest_s": 3600.0, "turns": 2.0, "median_s": 90.0},
+		ranges[1].(map[string]any)["turns"])
 	require.Len(t, body["links"], lanes.MaxUnwell)
 	restarted := body["restarted"].([]any)[0].(map[string]any)
 	require.Equal(t, map[string]any{
@@ -138,15 +158,20 @@ func TestTheActorsOfOneRange(t *testing.T) {
 
 func TestTheActorsOfALane(t *testing.T) {
 	lane := getJSON(t, "/actors/"+theLane)
-	require.Equal(t, map[string]any{"session_id": theSession, "phase": "paused", "minutes_remaining": 1.5}, lane["session"])
+	require.Equal(t, map[string]any{"session_id": theSession, "phase": "paused", "minutes_remaining": 1.5},
+		lane["session"])
 	require.Equal(t, true, lane["hold"])
-	require.Equal(t, map[string]any{"state": "faulty", "since": "2026-05-01T12:00:00.250Z", "restarts": 3.0, "last_error": "another lane's"}, lane["link"])
+	require.Equal(t, map[string]any{
+		"state": "faulty", "since": "2026-05-01T12:00:00.250Z", "restarts": 3.0,
+		"last_error": "another lane's",
+	}, lane["link"])
 	require.Equal(t, map[string]any{"since": "2026-05-01T12:00:00.250Z", "changes": 4.0}, lane["unsaved"])
 	require.Equal(t, map[string]any{"seconds": 120.0, "counts": false}, lane["turn"])
 	require.Equal(t, map[string]any{"at": "2026-05-01T12:00:00.250Z", "seconds": 60.0}, lane["last_turn"])
 	commands := lane["commands"].([]any)
 	require.Equal(t, map[string]any{
-		"at": "2026-05-01T12:00:00.250Z", "by": "staff", "who": "sam", "command": "pause", "result": "ceasefire", "took_ms": 5.0,
+		"at": "2026-05-01T12:00:00.250Z", "by": "staff", "who": "sam", "command": "pause", "result": "ceasefire",
+		"took_ms":   5.0,
 		"waited_ms": 0.0, "session_id": theSession, "trace_id": "4bf92f3577b34da6a3ce929d0e0e4736",
 	}, commands[0])
 	require.Nil(t, commands[1].(map[string]any)["session_id"])
@@ -163,7 +188,8 @@ func TestThePageOfTheActorsContainsNoData(t *testing.T) {
 		page := send(h, "GET", path, "Accept", "text/html,application/xhtml+xml,*/*;q=0.8")
 		require.Equal(t, 200, page.Code, path)
 		require.Equal(t, string(written), page.Body.String())
-		require.True(t, strings.HasPrefix(page.Header().Get("Content-Security-Policy"), "default-src 'none'; script-src 'self'; style-src 'self'"))
+		require.True(t, strings.HasPrefix(page.Header().Get("Content-Security-Policy"),
+			"default-src 'none'; script-src 'self'; style-src 'self'"))
 		require.Contains(t, page.Header().Values("Vary"), "Accept")
 		for _, accept := range []string{"", "*/*", "application/json"} {
 			refused := send(h, "GET", path, "Accept", accept)
@@ -177,7 +203,8 @@ func TestThePageOfTheActorsContainsNoData(t *testing.T) {
 func TestBrowsersAreSentToTheObserver(t *testing.T) {
 	h := newOperations(prometheus.NewRegistry())
 	for from, to := range map[string]string{
-		"/actors": "/observer", "/actors/" + theLane: "/observer/lanes/" + theLane, "/actors?range=" + someRange: "/observer?range=" + someRange,
+		"/actors": "/observer", "/actors/" + theLane: "/observer/lanes/" + theLane, "/actors?range=" +
+			someRange: "/observer?range=" + someRange,
 		"/actors/..%2Fhealth": "/observer",
 	} {
 		response := send(h, "GET", from, "Accept", "text/html")
@@ -189,25 +216,34 @@ func TestBrowsersAreSentToTheObserver(t *testing.T) {
 func TestEveryActorIsObserved(t *testing.T) {
 	body := getJSON(t, "/observer/actors")
 	require.Equal(t, []any{5.0, 3.0}, []any{body["total"], body["troubled"]})
-	require.Equal(t, map[string]any{"running": 1.0, "ready": 1.0, "saving": 1.0, "down": 1.0, "not_owner": 1.0}, body["states"])
+	require.Equal(t, map[string]any{"running": 1.0, "ready": 1.0, "saving": 1.0, "down": 1.0, "not_owner": 1.0},
+		body["states"])
 	var order []any
 	for _, actor := range body["actors"].([]any) {
 		order = append(order, actor.(map[string]any)["state"])
 	}
 	require.Equal(t, []any{"not_owner", "saving", "down", "running", "ready"}, order)
 	require.Equal(t, map[string]any{
-		"range_id": someRange, "range": "", "lane_id": theLane, "lane": "Lane 1", "webhook": "", "kind": "lane", "state": "saving",
+		"range_id": someRange, "range": "", "lane_id": theLane, "lane": "Lane 1", "webhook": "", "kind": "lane",
+		"state": "saving",
 		"since": "2026-05-01T12:00:00.250Z", "messages_waiting": 1.0, "requests_waiting": 2.0,
-		"oldest": map[string]any{"what": "stop", "since": "2026-05-01T12:00:00.250Z"}, "at_hand": map[string]any{"what": "modify", "since": "2026-05-01T12:00:00.250Z"},
-		"messages": 5.0, "restarts": 1.0, "last_restart": map[string]any{"at": "2026-05-01T12:00:00.250Z", "on": "create", "panic": "nil pointer"},
+		"oldest":   map[string]any{"what": "stop", "since": "2026-05-01T12:00:00.250Z"},
+		"at_hand":  map[string]any{"what": "modify", "since": "2026-05-01T12:00:00.250Z"},
+		"messages": 5.0, "restarts": 1.0, "last_restart": map[string]any{
+			"at": "2026-05-01T12:00:00.250Z",
+			"on": "create", "panic": "nil pointer",
+		},
 		"late_ms": 0.31,
 	}, without(body["actors"].([]any)[1].(map[string]any), "why"))
 	why := body["actors"].([]any)[1].(map[string]any)["why"].(map[string]any)
-	require.Regexp(t, `^It has been saving modify for 1\d s: 6 attempts failed, the last: i/o timeout\.$`, why["sentence"])
-	require.Equal(t, map[string]any{"what": "modify", "attempts": 6.0, "error": "i/o timeout"}, without(why["values"].(map[string]any), "since"))
+	require.Regexp(t, `^It has been saving modify for 1\d s: 6 attempts failed, the last: i/o timeout\.$`,
+		why["sentence"])
+	require.Equal(t, map[string]any{"what": "modify", "attempts": 6.0, "error": "i/o timeout"},
+		without(why["values"].(map[string]any), "since"))
 	link := body["actors"].([]any)[2].(map[string]any)["why"].(map[string]any)
 	require.Equal(t, map[string]any{
-		"address": "10.0.0.12:8443", "failures": 31.0, "error": "refused", "since": "2026-05-01T12:00:00.250Z", "retry_at": "2026-05-01T12:00:00.250Z",
+		"address": "10.0.0.12:8443", "failures": 31.0, "error": "refused", "since": "2026-05-01T12:00:00.250Z",
+		"retry_at": "2026-05-01T12:00:00.250Z",
 	}, link["values"])
 }
 
@@ -240,8 +276,9 @@ func TestTheObserversTableIsFilteredAndSorted(t *testing.T) {
 	}
 	h := newOperations(prometheus.NewRegistry())
 	for query, field := range map[string]string{
-		"kind=person": "kind", "sort=name": "sort", "limit=501": "limit", "limit=0": "limit", "trouble=yes": "trouble", "range=north": "range",
-		"state=": "state",
+		"kind=person": "kind", "sort=name": "sort", "limit=501": "limit", "limit=0": "limit", "trouble=yes": "trouble",
+		"range=north": "range",
+		"state=":      "state",
 	} {
 		refused := sendAuthorized(h, "GET", "/observer/actors?"+query, "")
 		require.Equal(t, 400, refused.Code, query)
@@ -266,7 +303,8 @@ func TestTheObserverIsFollowed(t *testing.T) {
 	settings.Closing = closing
 	server := httptest.NewServer(NewOperations(settings))
 	defer server.Close()
-	request, err := http.NewRequestWithContext(t.Context(), "GET", server.URL+"/observer/actors?kind=events", http.NoBody)
+	request, err := http.NewRequestWithContext(t.Context(), "GET", server.URL+
+		"/observer/actors?kind=events", http.NoBody)
 	require.NoError(t, err)
 	request.Header.Set("Accept", "text/event-stream")
 	refused, err := server.Client().Do(request)
@@ -298,6 +336,7 @@ func TestAnOperatorReconnectsALane(t *testing.T) {
 	require.Equal(t, 401, send(h, "POST", at).Code)
 	require.Equal(t, 204, sendAuthorized(h, "POST", at, "").Code)
 	require.Equal(t, []string{"operator " + theLane}, fake.reconnected)
-	require.Contains(t, sendAuthorized(h, "POST", "/observer/lanes/"+theSession+"/reconnect", "").Body.String(), `"code":"lane_not_found"`)
+	require.Contains(t, sendAuthorized(h, "POST", "/observer/lanes/"+theSession+"/reconnect", "").Body.String(),
+		`"code":"lane_not_found"`)
 	require.Equal(t, 405, sendAuthorized(h, "GET", at, "").Code)
 }

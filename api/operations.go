@@ -78,7 +78,8 @@ var ErrNoRange = endpoint.Refusal("not_found")
 // NewOperations returns the handler of the operations address. Only health and metrics need no operations token.
 func NewOperations(s Operations) http.Handler {
 	a := &endpoint.API{Errors: operationsErrors, Timeout: timeout, Defect: logDefect, Context: request.Track(s.Log)}
-	r := a.Router(request.AccessLog(s.Traffic.sample), request.BoundBody, boundTarget(a.Fail), requireKnownHost(s.KnownHost, a.Fail))
+	r := a.Router(request.AccessLog(s.Traffic.sample), request.BoundBody, boundTarget(a.Fail),
+		requireKnownHost(s.KnownHost, a.Fail))
 	guard := s.requireToken(a.Fail)
 	r.Get("/livez", func(w http.ResponseWriter, _ *http.Request) { writeLine(w, http.StatusOK, "up") })
 	r.Get("/readyz", func(w http.ResponseWriter, _ *http.Request) {
@@ -133,7 +134,8 @@ func requireKnownHost(known func(name string) bool, fail endpoint.FailFunc) func
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			name := hostOf(r.Host)
 			_, notIP := netip.ParseAddr(name)
-			if name != "" && notIP != nil && request.Entry(r.Context()) == "" && name != "localhost" && !strings.HasSuffix(name, ".localhost") && !known(name) {
+			if name != "" && notIP != nil && request.Entry(r.Context()) == "" && name != "localhost" &&
+				!strings.HasSuffix(name, ".localhost") && !known(name) {
 				fail(w, r, endpoint.Refusal("misdirected_request"))
 				return
 			}
@@ -157,7 +159,8 @@ func hostOf(header string) string {
 // requests: scripts and an attacker may be on the same machine.
 func (s Operations) requireToken(fail endpoint.FailFunc) func(http.Handler) http.Handler {
 	failures, refused := s.Limiters.operators, s.Traffic.limited.WithLabelValues("operations")
-	unauthorized := endpoint.Refuse("unauthorized", "the header Authorization must be Bearer and the operations token", 0)
+	unauthorized := endpoint.Refuse("unauthorized", "the header Authorization must be Bearer and the operations token",
+		0)
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			token, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
@@ -188,9 +191,11 @@ func (s Operations) rangeEndpoints() []endpoint.Endpoint {
 		onRange(s, "GET", "/holds", 200, "The holds in force", endpoint.NoInput, holds),
 		onRange(s, "PUT", "/holds", 200, "Set a hold, or lift it", staffops.ReadHoldChange, changeHold),
 		onRange(s, "GET", "/purchases", 200, "The purchases that wait for staff", endpoint.NoInput, purchases),
-		onRange(s, "POST", "/purchases/{purchase_id}/credit", 204, "Add the minutes that were bought", readPurchase, settle(true)),
+		onRange(s, "POST", "/purchases/{purchase_id}/credit", 204, "Add the minutes that were bought",
+			readPurchase, settle(true)),
 		onRange(s, "POST", "/purchases/{purchase_id}/drop", 204, "Add nothing", readPurchase, settle(false)),
-		endpoint.Handle("POST", "/{range_id}/staff/unlock", 200, "Forget the wrong PINs of one of the staff", readUnlock, s.unlock),
+		endpoint.Handle("POST", "/{range_id}/staff/unlock", 200, "Forget the wrong PINs of one of the staff",
+			readUnlock, s.unlock),
 	}
 }
 
@@ -218,7 +223,8 @@ func (s Operations) unlock(ctx context.Context, u unlocking) (unlockedView, erro
 	if !found {
 		return unlockedView{}, endpoint.Refusal(staffNotFound)
 	}
-	request.Log(ctx).Info().Str("who", operatorOf(ctx)).Str("from", request.Of(ctx).Client).Stringer("range_id", u.rangeID).
+	request.Log(ctx).Info().Str("who", operatorOf(ctx)).Str("from", request.Of(ctx).Client).
+		Stringer("range_id", u.rangeID).
 		Str("name", u.name).Bool("waited", waited).Msg("the wrong PINs of a user are forgotten")
 	return unlockedView{waited}, nil
 }
@@ -233,14 +239,15 @@ func onRange[In, Out any](
 		rest    In
 	}
 	readAll := func(in *endpoint.Input) input { return input{in.PathID("range_id", "Range"), read(in)} }
-	return endpoint.Handle(method, "/{range_id}"+path, status, summary, readAll, func(ctx context.Context, in input) (out Out, err error) {
-		r, err := s.Range(in.rangeID)
-		if err != nil {
-			return out, err
-		}
-		routing.SetEpoch(request.Of(ctx).Response, r.Epoch())
-		return do(ctx, r, in.rest)
-	})
+	return endpoint.Handle(method, "/{range_id}"+path, status, summary, readAll,
+		func(ctx context.Context, in input) (out Out, err error) {
+			r, err := s.Range(in.rangeID)
+			if err != nil {
+				return out, err
+			}
+			routing.SetEpoch(request.Of(ctx).Response, r.Epoch())
+			return do(ctx, r, in.rest)
+		})
 }
 
 func holds(_ context.Context, r OperatedRange, _ endpoint.Empty) ([]staffops.HoldView, error) {
@@ -293,7 +300,8 @@ func setLogLevel(ctx context.Context, l logLevel) (logLevel, error) {
 	}
 	before := zerolog.GlobalLevel()
 	zerolog.SetGlobalLevel(level)
-	request.Log(ctx).Log().Str(zerolog.LevelFieldName, zerolog.LevelInfoValue).Str("who", operatorOf(ctx)).Str("from", request.Of(ctx).Client).
+	request.Log(ctx).Log().Str(zerolog.LevelFieldName, zerolog.LevelInfoValue).Str("who", operatorOf(ctx)).
+		Str("from", request.Of(ctx).Client).
 		Stringer("was", before).Stringer("is", level).Msg("log level changed")
 	return l, nil
 }

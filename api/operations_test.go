@@ -60,7 +60,9 @@ func (s *fakeOperatedRange) Hold(_ context.Context, scope lanes.Scope, staff str
 	return lanes.Reached{Confirmed: []uuid.UUID{uuid.MustParse(theLane)}, Saved: true}, nil
 }
 
-func (s *fakeOperatedRange) Lift(_ context.Context, scope lanes.Scope, _ uuid.UUID, staff string) (lanes.Reached, error) {
+func (s *fakeOperatedRange) Lift(_ context.Context, scope lanes.Scope, _ uuid.UUID,
+	staff string,
+) (lanes.Reached, error) {
 	s.scope, s.staff, s.lifted = scope, staff, true
 	return lanes.Reached{}, lanes.ErrStoreUnavailable
 }
@@ -86,7 +88,8 @@ func operationsSettings(registry prometheus.Gatherer, s *fakeOperatedRange, toke
 	closing := make(chan struct{}) // streams end at once
 	close(closing)
 	return Operations{
-		Ready: func() error { return nil }, Metrics: registry, Tokens: operationsTokens(tokens...), Log: zerolog.Nop(), Closing: closing,
+		Ready: func() error { return nil }, Metrics: registry, Tokens: operationsTokens(tokens...), Log: zerolog.Nop(),
+		Closing: closing,
 		Traffic: NewTraffic(prometheus.NewRegistry()),
 		Range: func(id uuid.UUID) (OperatedRange, error) {
 			switch id {
@@ -114,7 +117,8 @@ func TestPurchasesThatWaitForStaff(t *testing.T) {
 	require.Equal(t, 200, response.Code)
 	require.Equal(t, `[{"purchase_id":"`+thePurchase+`","lane_id":"`+theLane+`","session_id":"`+theSession+
 		`","items":[{"id":"time","qty":15},{"id":"9mm","qty":1}],"minutes":15,"asked_at":"2026-05-01T12:00:00.250Z",`+
-		`"reason":"timed out","event_id":"00000000-0000-0000-0000-000000000000","trace_id":""}]`+"\n", response.Body.String())
+		`"reason":"timed out","event_id":"00000000-0000-0000-0000-000000000000","trace_id":""}]`+"\n",
+		response.Body.String())
 
 	require.Equal(t, 204, sendAuthorized(h, "POST", at+"/"+thePurchase+"/credit", "").Code)
 	require.True(t, *fake.credited)
@@ -124,7 +128,8 @@ func TestPurchasesThatWaitForStaff(t *testing.T) {
 	require.Equal(t, 404, sendAuthorized(h, "POST", at+"/"+theLane+"/drop", "").Code)
 	for _, page := range []string{"/purchases", "/holds"} {
 		require.Equal(t, 404, sendAuthorized(h, "GET", "/ranges/"+theLane+page, "").Code)
-		require.Contains(t, sendAuthorized(h, "GET", "/ranges/"+otherRange+page, "").Body.String(), `"code":"not_owner"`)
+		require.Contains(t, sendAuthorized(h, "GET", "/ranges/"+otherRange+page, "").Body.String(),
+			`"code":"not_owner"`)
 	}
 	require.Equal(t, 400, sendAuthorized(h, "GET", "/ranges/lane/purchases", "").Code)
 }
@@ -188,7 +193,8 @@ func TestWrongOperationsTokensAreLimited(t *testing.T) {
 		limiters := NewLimiters()
 		limiters.setFailures(3)
 		h := NewOperations(Operations{
-			Tokens: operationsTokens("operator"), Limiters: limiters, Traffic: NewTraffic(registry), Metrics: registry, Log: zerolog.Nop(),
+			Tokens: operationsTokens("operator"), Limiters: limiters, Traffic: NewTraffic(registry), Metrics: registry,
+			Log:       zerolog.Nop(),
 			KnownHost: func(string) bool { return true },
 			Ready:     func() error { return nil },
 			Range:     func(uuid.UUID) (OperatedRange, error) { return &fakeOperatedRange{}, nil },
@@ -204,7 +210,8 @@ func TestWrongOperationsTokensAreLimited(t *testing.T) {
 		require.Equal(t, 429, send(h, "GET", "/debug/pprof/heap").Code, "all that needs a token shares the limit")
 		require.Equal(t, 200, send(h, "GET", path, "Authorization", "Bearer operator").Code)
 		require.Equal(t, 200, send(h, "GET", "/livez").Code)
-		require.Contains(t, send(h, "GET", "/metrics").Body.String(), `rangegate_requests_limited_total{limit="operations"} 2`)
+		require.Contains(t, send(h, "GET", "/metrics").Body.String(),
+			`rangegate_requests_limited_total{limit="operations"} 2`)
 		time.Sleep(20 * time.Second)
 		require.Equal(t, 401, guess().Code)
 		require.Equal(t, 429, guess().Code)
@@ -226,7 +233,8 @@ func TestHolds(t *testing.T) {
 	set := func(body string) (int, string) {
 		response := sendAuthorized(h, "PUT", at, body)
 		if response.Code != 400 {
-			require.Equal(t, "1700000000123", response.Header().Get("range-epoch"), "also of the only process of a gateway")
+			require.Equal(t, "1700000000123", response.Header().Get("range-epoch"),
+				"also of the only process of a gateway")
 		}
 		return response.Code, response.Body.String()
 	}
@@ -254,7 +262,8 @@ func TestHolds(t *testing.T) {
 		require.Contains(t, body, `"`+field+`":"`, change)
 	}
 	require.Equal(t, `[{"scope":"range","id":null,"who":"operator","since":"2026-05-01T12:00:00Z","press":null},`+
-		`{"scope":"bay","id":"`+theBay+`","who":"sam","since":"2026-05-01T12:00:00Z","press":null}]`+"\n", sendAuthorized(h, "GET", at, "").Body.String())
+		`{"scope":"bay","id":"`+theBay+`","who":"sam","since":"2026-05-01T12:00:00Z","press":null}]`+"\n",
+		sendAuthorized(h, "GET", at, "").Body.String())
 }
 
 // logLines parses the lines of a log.
@@ -274,8 +283,12 @@ func TestTheLogLevel(t *testing.T) {
 	t.Cleanup(func() { zerolog.SetGlobalLevel(before) })
 	zerolog.SetGlobalLevel(zerolog.InfoLevel)
 	var log bytes.Buffer
-	s := Operations{Tokens: operationsTokens("operator"), Metrics: prometheus.NewRegistry(), Ready: func() error { return nil }, Log: zerolog.New(&log)}
-	s.KnownHost, s.Limiters, s.Traffic = func(string) bool { return true }, NewLimiters(), NewTraffic(prometheus.NewRegistry())
+	s := Operations{
+		Tokens: operationsTokens("operator"), Metrics: prometheus.NewRegistry(),
+		Ready: func() error { return nil }, Log: zerolog.New(&log),
+	}
+	s.KnownHost, s.Limiters, s.Traffic = func(string) bool { return true }, NewLimiters(),
+		NewTraffic(prometheus.NewRegistry())
 	h := NewOperations(s)
 	set := func(body string) *httptest.ResponseRecorder { return sendAuthorized(h, "PUT", "/log-level", body) }
 	require.JSONEq(t, `{"level":"info"}`, sendAuthorized(h, "GET", "/log-level", "").Body.String())
@@ -288,12 +301,16 @@ func TestTheLogLevel(t *testing.T) {
 		require.JSONEq(t, `{"level":"`+level+`"}`, sendAuthorized(h, "GET", "/log-level", "").Body.String())
 		change := logLines(t, &log)[0]
 		require.Equal(t, "log level changed", change["message"], "is logged at every level")
-		require.Equal(t, []any{"info", level, "operator", "192.0.2.1:1234"}, []any{change["level"], change["is"], change["who"], change["from"]})
+		require.Equal(t, []any{"info", level, "operator", "192.0.2.1:1234"},
+			[]any{change["level"], change["is"], change["who"], change["from"]})
 		require.NotEmpty(t, change["trace_id"])
 	}
 
 	zerolog.SetGlobalLevel(zerolog.WarnLevel)
-	for _, wrong := range []string{``, `{}`, `{"level":"trace"}`, `{"level":"DEBUG"}`, `{"level":0}`, `{"level":"disabled"}`} {
+	for _, wrong := range []string{
+		``, `{}`, `{"level":"trace"}`, `{"level":"DEBUG"}`, `{"level":0}`,
+		`{"level":"disabled"}`,
+	} {
 		require.Equal(t, 400, set(wrong).Code, wrong)
 	}
 	require.Equal(t, 401, sendBody(h, "PUT", "/log-level", `{"level":"debug"}`).Code)

@@ -60,7 +60,8 @@ func (p *pages) reserve(ctx context.Context) (endpoint.PageRoom, error) {
 		return endpoint.PageRoom{}, ctx.Err()
 	case err != nil:
 		p.refused.Inc()
-		return endpoint.PageRoom{}, screens.Overloaded("pages of records of this range, or of all, are being read and written")
+		return endpoint.PageRoom{}, screens.Overloaded("pages of records of this range, or of all, are " +
+			"being read and written")
 	}
 	written := sync.OnceFunc(func() { p.process.Release(1); own.room.Release(1) })
 	encoded, err := p.turn(ctx)

@@ -51,7 +51,8 @@ func TestPagesThatNobodyReads(t *testing.T) {
 		require.ErrorAs(t, err, &refusal)
 		require.Equal(t, "overloaded", refusal.Code())
 		require.Equal(t, pageWait, time.Since(began))
-		require.Equal(t, []string{`rangegate_requests_limited_total{limit="pages"} 1`}, metricLines(registry, "rangegate_requests_limited_total"))
+		require.Equal(t, []string{`rangegate_requests_limited_total{limit="pages"} 1`},
+			metricLines(registry, "rangegate_requests_limited_total"))
 
 		page, err := p.reserve(asOf(t, ranges[1]))
 		require.NoError(t, err, "another range")

@@ -52,25 +52,56 @@ func TestTheClientOfARequest(t *testing.T) {
 		lines  []string
 		client string
 	}{
-		"through the proxy":                    {"10.0.0.5:4000", []string{forwardedFor, "203.0.113.9"}, "203.0.113.9"},
-		"through two proxies":                  {"10.0.0.5:4000", []string{forwardedFor, "203.0.113.9, 10.1.2.3"}, "203.0.113.9"},
-		"with words of the client's own":       {"10.0.0.5:4000", []string{forwardedFor, "192.0.2.66, 10.1.9.9, 203.0.113.9"}, "203.0.113.9"},
-		"with words that name a trusted proxy": {"10.0.0.5:4000", []string{forwardedFor, "192.0.2.66, 203.0.113.9, 10.1.2.3"}, "203.0.113.9"},
-		"in several lines":                     {"10.0.0.5:4000", []string{forwardedFor, "192.0.2.66", forwardedFor, "203.0.113.9"}, "203.0.113.9"},
-		"from a proxy that is not trusted":     {"10.0.0.6:4000", []string{forwardedFor, "203.0.113.9"}, "10.0.0.6"},
-		"from a client that asks directly":     {"203.0.113.9:4000", []string{forwardedFor, "10.0.0.5"}, "203.0.113.9"},
-		"from the proxy itself":                {"10.0.0.5:4000", nil, "10.0.0.5"},
-		"from a proxy behind the proxy":        {"10.0.0.5:4000", []string{forwardedFor, "10.1.2.3"}, "10.1.2.3"},
-		"with a port":                          {"10.0.0.5:4000", []string{forwardedFor, "203.0.113.9:5000"}, "203.0.113.9"},
-		"over IPv6":                            {"10.0.0.5:4000", []string{forwardedFor, "2001:db8::9"}, "2001:db8::9"},
-		"over IPv6 with a port":                {"10.0.0.5:4000", []string{forwardedFor, "[2001:db8::9]:5000"}, "2001:db8::9"},
-		"over IPv6 in brackets":                {"10.0.0.5:4000", []string{forwardedFor, "[2001:db8::9]"}, "2001:db8::9"},
-		"to a socket for both versions of IP":  {"[::ffff:10.0.0.5]:4000", []string{forwardedFor, "::ffff:203.0.113.9"}, "203.0.113.9"},
-		"from an address unknown to the proxy": {"10.0.0.5:4000", []string{forwardedFor, "203.0.113.9, unknown"}, "10.0.0.5"},
-		"with nonsense of the client's own":    {"10.0.0.5:4000", []string{forwardedFor, "<script>, 203.0.113.9"}, "203.0.113.9"},
-		"with an empty line":                   {"10.0.0.5:4000", []string{forwardedFor, ""}, "10.0.0.5"},
-		"with the header that is not read":     {"10.0.0.5:4000", []string{"Forwarded", "for=192.0.2.66"}, "10.0.0.5"},
-		"with another header that is not read": {"10.0.0.5:4000", []string{"X-Real-IP", "192.0.2.66", forwardedFor, "203.0.113.9"}, "203.0.113.9"},
+		"through the proxy": {"10.0.0.5:4000", []string{forwardedFor, "203.0.113.9"}, "203.0.113.9"},
+		"through two proxies": {
+			"10.0.0.5:4000",
+			[]string{forwardedFor, "203.0.113.9, 10.1.2.3"},
+			"203.0.113.9",
+		},
+		"with words of the client's " +
+			"own": {"10.0.0.5:4000", []string{forwardedFor, "192.0.2.66, 10.1.9.9, 203.0.113.9"}, "203.0.113.9"},
+		"with words that name a trusted " +
+			"proxy": {"10.0.0.5:4000", []string{forwardedFor, "192.0.2.66, 203.0.113.9, 10.1.2.3"}, "203.0.113.9"},
+		"in several lines": {"10.0.0.5:4000", []string{
+			forwardedFor, "192.0.2.66", forwardedFor,
+			"203.0.113.9",
+		}, "203.0.113.9"},
+		"from a proxy that is not trusted": {"10.0.0.6:4000", []string{forwardedFor, "203.0.113.9"}, "10.0.0.6"},
+		"from a client that asks directly": {"203.0.113.9:4000", []string{forwardedFor, "10.0.0.5"}, "203.0.113.9"},
+		"from the proxy itself":            {"10.0.0.5:4000", nil, "10.0.0.5"},
+		"from a proxy behind the proxy":    {"10.0.0.5:4000", []string{forwardedFor, "10.1.2.3"}, "10.1.2.3"},
+		"with a port": {
+			"10.0.0.5:4000",
+			[]string{forwardedFor, "203.0.113.9:5000"},
+			"203.0.113.9",
+		},
+		"over IPv6": {"10.0.0.5:4000", []string{forwardedFor, "2001:db8::9"}, "2001:db8::9"},
+		"over IPv6 with a port": {
+			"10.0.0.5:4000",
+			[]string{forwardedFor, "[2001:db8::9]:5000"},
+			"2001:db8::9",
+		},
+		"over IPv6 in brackets": {
+			"10.0.0.5:4000",
+			[]string{forwardedFor, "[2001:db8::9]"},
+			"2001:db8::9",
+		},
+		"to a socket for both versions of IP": {
+			"[::ffff:10.0.0.5]:4000",
+			[]string{forwardedFor, "::ffff:203.0.113.9"},
+			"203.0.113.9",
+		},
+		"from an address unknown to the " +
+			"proxy": {"10.0.0.5:4000", []string{forwardedFor, "203.0.113.9, unknown"}, "10.0.0.5"},
+		"with nonsense of the client's own": {
+			"10.0.0.5:4000",
+			[]string{forwardedFor, "<script>, 203.0.113.9"},
+			"203.0.113.9",
+		},
+		"with an empty line":               {"10.0.0.5:4000", []string{forwardedFor, ""}, "10.0.0.5"},
+		"with the header that is not read": {"10.0.0.5:4000", []string{"Forwarded", "for=192.0.2.66"}, "10.0.0.5"},
+		"with another header that is not " +
+			"read": {"10.0.0.5:4000", []string{"X-Real-IP", "192.0.2.66", forwardedFor, "203.0.113.9"}, "203.0.113.9"},
 	} {
 		client, _ := identify(networks("10.0.0.5/32", "10.1.0.0/16"), c.peer, c.lines...)
 		require.Equal(t, c.client, client, name)
@@ -152,7 +183,10 @@ func sendThrough(t *testing.T, proxy *httptest.Server, method, path, body string
 
 // A client that forges another address for every guess is limited as one; another client of the same proxy is not.
 func TestBehindAProxyAClientCannotForgeItsAddress(t *testing.T) {
-	for name, rewrite := range map[string]func(*httputil.ProxyRequest){"append": appendHeader, "replace": replaceHeader} {
+	for name, rewrite := range map[string]func(*httputil.ProxyRequest){
+		"append":  appendHeader,
+		"replace": replaceHeader,
+	} {
 		t.Run(name, func(t *testing.T) {
 			s := settings(&fakeRange{status: 200})
 			s.Proxies, s.Limits = networks("127.0.0.0/8"), Limits{FailuresPerMinute: 3}
@@ -162,7 +196,8 @@ func TestBehindAProxyAClientCannotForgeItsAddress(t *testing.T) {
 				rewrite(r)
 			})
 			guess := func(forged string) int {
-				return sendThrough(t, proxy, "GET", prefix2+"/groups", "", "range-id", someRange, "token", "wrong", "X-Forwarded-For", forged).status
+				return sendThrough(t, proxy, "GET", prefix2+"/groups", "", "range-id", someRange, "token", "wrong",
+					"X-Forwarded-For", forged).status
 			}
 			for _, forged := range []string{"192.0.2.1", "192.0.2.2", "192.0.2.3, 127.0.0.1"} {
 				require.Equal(t, 401, guess(forged))
@@ -201,7 +236,8 @@ func TestTheControlScreenBehindAProxy(t *testing.T) {
 		return sendThrough(t, proxy, "GET", "/control/api/records/nowhere", "", "Cookie", cookie).status
 	}
 	require.Equal(t, 404, history(session.Name+"="+session.Value))
-	require.Equal(t, 401, history(strings.TrimPrefix(session.Name, "__Host-")+"="+session.Value), "another host could have set it")
+	require.Equal(t, 401, history(strings.TrimPrefix(session.Name, "__Host-")+"="+session.Value),
+		"another host could have set it")
 	for name, page := range map[string][]string{
 		"a browser":      {"Sec-Fetch-Site", "cross-site", "Origin", "https://elsewhere.example"},
 		"an old browser": {"Origin", "https://elsewhere.example"},

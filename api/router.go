@@ -104,19 +104,27 @@ func New(s Settings) http.Handler {
 	)
 
 	handlers := v2.Handlers{
-		RangeOf:      ofRequest(s.Range),
-		Readers:      v2.NewReaders(s.Limits.Waiting, s.Screens.Closing, traffic.readers, traffic.limited.WithLabelValues("waiting"), pages.reserve),
+		RangeOf: ofRequest(s.Range),
+		Readers: v2.NewReaders(s.Limits.Waiting, s.Screens.Closing, traffic.readers,
+			traffic.limited.WithLabelValues("waiting"), pages.reserve),
 		ConfiguredOf: func(ctx context.Context) v2.Configured { return s.Configured[request.RangeID(ctx)] },
 		Errors:       posErrors,
-		Limits:       v2.Limits{PerSecond: s.Limits.PerSecond, Burst: cmp.Or(s.Limits.Burst, s.Limits.PerSecond), Waiting: s.Limits.Waiting},
+		Limits: v2.Limits{
+			PerSecond: s.Limits.PerSecond, Burst: cmp.Or(s.Limits.Burst, s.Limits.PerSecond),
+			Waiting: s.Limits.Waiting,
+		},
 	}
 	version1, version2 := v1.Endpoints(handlers), handlers.Endpoints()
 	forced := simulate.NewForcedErrors(posErrors)
 	if s.Playground {
 		version2 = append(version2, simulate.Handlers{
-			Forced:     forced,
-			RangeOf:    ofRequest(s.Simulate),
-			ProductsOf: func(ctx context.Context) (simulate.Products, error) { return s.Products(request.RangeID(ctx)) },
+			Forced:  forced,
+			RangeOf: ofRequest(s.Simulate),
+			ProductsOf: func(ctx context.Context) (simulate.Products,
+				error,
+			) {
+				return s.Products(request.RangeID(ctx))
+			},
 		}.Endpoints()...)
 	}
 
@@ -128,7 +136,10 @@ func New(s Settings) http.Handler {
 	documents := []reference.Document{
 		{Name: "Version 2", Path: openapi2Path, Text: document2},
 		{Name: "Products API", Path: productsPath, Text: reference.ProductsAPI},
-		{Name: "Version 1 (deprecated)", Path: openapi1Path, Text: func() *openapi3.T { return a.Document(reference1, version1) }},
+		{
+			Name: "Version 1 (deprecated)", Path: openapi1Path,
+			Text: func() *openapi3.T { return a.Document(reference1, version1) },
+		},
 	}
 	for _, d := range documents {
 		r.Get(d.Path, endpoint.DocumentHandler(d.Text))
@@ -201,7 +212,8 @@ func (s Settings) mountScreens(r chi.Router, p *pages) {
 		r.Use(screens.Guard(a.Fail))
 		r.Get("/*", screens.SharedFiles().Handler(a.Fail))
 	})
-	addresses := shooterpage.NewAddresses(func() []byte { return s.Screens.Sessions.Key("pages of shooters") }, slices.Collect(maps.Keys(s.Screens.Staff)))
+	addresses := shooterpage.NewAddresses(func() []byte { return s.Screens.Sessions.Key("pages of shooters") },
+		slices.Collect(maps.Keys(s.Screens.Staff)))
 	shooterpage.Mount(r, a, shooterpage.Settings{
 		Addresses: addresses, Range: s.Screens.Shooter, Router: s.Router, WrongAddresses: s.Limiters.shooterPages,
 		Closing: s.Screens.Closing,
@@ -214,7 +226,8 @@ func (s Settings) mountScreens(r chi.Router, p *pages) {
 		Turn: p.turn, Refused: t.limited.WithLabelValues("pages"),
 	})
 	lanescreen.Mount(r, a, lanescreen.Settings{
-		Lanes: s.Screens.Lanes, Range: s.Screens.Lane, Shop: s.Screens.Shop, Pictures: s.Screens.Pictures, Router: s.Router,
+		Lanes: s.Screens.Lanes, Range: s.Screens.Lane, Shop: s.Screens.Shop, Pictures: s.Screens.Pictures,
+		Router:    s.Router,
 		WrongKeys: s.Limiters.screenKeys, Closing: s.Screens.Closing, Streams: t.streams.WithLabelValues("lane"),
 	})
 	wallboard.Mount(r, a, wallboard.Settings{

@@ -21,12 +21,15 @@ var public = []string{
 	"/api/v2/pos/openapi-3.0.json", "/api/v2/pos/products.openapi.json",
 	"/api/v1/swagger", "/api/v2/swagger",
 	"/", "/start/assets/*", "/my/assets/*",
-	"/control/", "/control/ranges/", "/control/{range_id:[0-9a-fA-F-]{36}}", "/control/sign-in/{range_id:[0-9a-fA-F-]{36}}/ceasefire/", "/pprof/profile", "/pprof/profile?seconds=1", "{profile}", "heap", "/control/assets/*", "/lane/assets/*", "/board/assets/*", "/screens/*", "/assets/*",
+	"/control/", "/control/ranges/", "/control/{range_id:[0-9a-fA-F-]{36}}",
+	"/control/sign-in/{range_id:[0-9a-fA-F-]{36}}/ceasefire/", "/pprof/profile", "/pprof/profile?seconds=1",
+	"{profile}", "heap", "/control/assets/*", "/lane/assets/*", "/board/assets/*", "/screens/*", "/assets/*",
 }
 
 func isPublic(route string) bool {
 	for _, path := range public {
-		if route == path || strings.HasPrefix(route, "/api/v1/swagger/") || strings.HasPrefix(route, "/api/v2/swagger/") {
+		if route == path || strings.HasPrefix(route, "/api/v1/swagger/") ||
+			strings.HasPrefix(route, "/api/v2/swagger/") {
 			return true
 		}
 	}
@@ -41,13 +44,18 @@ func forEachRoute(t *testing.T, h http.Handler, do func(method, route, path stri
 	placeholders := strings.NewReplacer(
 		"{id}", uuid.NewString(), "{type}", "ammo", "{range_id}", someRange, "{purchase_id}", uuid.NewString(),
 		"{range_id:[0-9a-fA-F-]{36}}", someRange, "{lane_id:[0-9a-fA-F-]{36}}", theLane, "{lane_id}", theLane,
-		"/pprof/profile", "/pprof/profile?seconds=1", "{profile}", "heap", "/control/assets/*", "/control/assets/main.js", "/lane/assets/*", "/lane/assets/main.js", "/board/assets/*", "/board/assets/main.js", "/start/assets/*", "/start/assets/main.js", "/my/assets/*", "/my/assets/main.js", "/my/{token}", shooterPath(), "{session_id}", theSession, "/docs/*", "/docs/integrators.md", "/screens/*", "/screens/base.css", "/assets/*", "/assets/main.js",
+		"/pprof/profile", "/pprof/profile?seconds=1", "{profile}", "heap", "/control/assets/*",
+		"/control/assets/main.js", "/lane/assets/*", "/lane/assets/main.js", "/board/assets/*", "/board/assets/main.js",
+		"/start/assets/*", "/start/assets/main.js", "/my/assets/*", "/my/assets/main.js", "/my/{token}", shooterPath(),
+		"{session_id}", theSession, "/docs/*", "/docs/integrators.md", "/screens/*", "/screens/base.css", "/assets/*",
+		"/assets/main.js",
 	)
-	err := chi.Walk(h.(chi.Routes), func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
-		route = strings.ReplaceAll(route, "/*/", "/")
-		do(method, route, placeholders.Replace(route))
-		return nil
-	})
+	err := chi.Walk(h.(chi.Routes),
+		func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
+			route = strings.ReplaceAll(route, "/*/", "/")
+			do(method, route, placeholders.Replace(route))
+			return nil
+		})
 	require.NoError(t, err)
 }
 
@@ -84,7 +92,8 @@ func TestEveryRouteRequiresItsCredential(t *testing.T) {
 				return
 			}
 			require.Equal(t, http.StatusUnauthorized, status, "%s %s", method, route)
-			require.NotEqual(t, http.StatusUnauthorized, sendAuthorized(h, method, path, "").Code, "%s %s", method, route)
+			require.NotEqual(t, http.StatusUnauthorized, sendAuthorized(h, method, path, "").Code,
+				"%s %s", method, route)
 		})
 	}
 	require.Greater(t, count, 70)
@@ -110,7 +119,8 @@ func TestNoRouteOfAScreenAcceptsAnotherCredential(t *testing.T) {
 		}
 		count++
 		for _, headers := range wrong {
-			require.Equal(t, http.StatusUnauthorized, send(h, method, path, headers...).Code, "%s %s %v", method, route, headers)
+			require.Equal(t, http.StatusUnauthorized, send(h, method, path, headers...).Code, "%s %s %v", method,
+				route, headers)
 		}
 		if method != http.MethodGet {
 			response := sendAuthorized(h, method, path, "{}", "Sec-Fetch-Site", "cross-site")
@@ -134,7 +144,8 @@ func TestTheLimitsOfThePOSDoNotApplyToScreens(t *testing.T) {
 	}
 	require.Equal(t, http.StatusTooManyRequests, status)
 	for range 10 {
-		require.Equal(t, http.StatusServiceUnavailable, sendAuthorized(h, "GET", "/control/api/health", "").Code, "the range is starting")
+		require.Equal(t, http.StatusServiceUnavailable, sendAuthorized(h, "GET", "/control/api/health", "").Code,
+			"the range is starting")
 	}
 }
 
@@ -182,7 +193,10 @@ func TestTheSimulationIsOnThePlaygroundOnly(t *testing.T) {
 
 // The case of a token does not matter; everything else does.
 func TestCredentials(t *testing.T) {
-	c := Credentials{uuid.MustParse(someRange): {{Digest: digest("aaaaaaaa-2222-4222-8222-222222222222")}, {Digest: digest(someToken)}}}
+	c := Credentials{uuid.MustParse(someRange): {
+		{Digest: digest("aaaaaaaa-2222-4222-8222-222222222222")},
+		{Digest: digest(someToken)},
+	}}
 	check := func(rangeID, token string) bool { _, _, ok := c.check(rangeID, token); return ok }
 	require.True(t, check(someRange, someToken))
 	require.True(t, check(someRange, "AAAAAAAA-2222-4222-8222-222222222222"))

@@ -37,7 +37,10 @@ func (n *gatewayNode) Owner(id uuid.UUID) (lanes.Owner, error) {
 	if owner == nil {
 		return lanes.Owner{}, lanes.ErrNotOwner
 	}
-	return lanes.Owner{Here: owner == n, Name: owner.name, Address: owner.nodes.Listener.Addr().String(), Epoch: 1_700_000_000_000}, nil
+	return lanes.Owner{
+		Here: owner == n, Name: owner.name, Address: owner.nodes.Listener.Addr().String(),
+		Epoch: 1_700_000_000_000,
+	}, nil
 }
 
 // Refresh implements routing.Directory.
@@ -53,7 +56,10 @@ func newNodes(t *testing.T, configure func(*Settings)) (entry, owner *gatewayNod
 	for _, name := range []string{"entry", "owner"} {
 		n := &gatewayNode{name: name, owners: owners}
 		registry := prometheus.NewRegistry()
-		router := routing.New(routing.Settings{Name: name, Directory: n, Metrics: routing.NewMetrics(registry), Log: zerolog.Nop()})
+		router := routing.New(routing.Settings{
+			Name: name, Directory: n, Metrics: routing.NewMetrics(registry),
+			Log: zerolog.Nop(),
+		})
 		t.Cleanup(router.Close)
 		s := settings(&fakeRange{status: 200})
 		s.Router, s.Screens.Sessions = router, sessions
@@ -87,7 +93,8 @@ func TestEveryRouteIsServedEverywhereOrByTheOwner(t *testing.T) {
 			if route == "/control/sign-in/" {
 				body = `{"range_id":"` + someRange + `","name":"sam","pin":"1234"}`
 			}
-			cookies := staffCookie(owner.api) + "; " + laneCookie(owner.api, theLane, laneKey) + "; " + boardCookie(owner.api, someRange, boardKey)
+			cookies := staffCookie(owner.api) + "; " + laneCookie(owner.api, theLane, laneKey) + "; " +
+				boardCookie(owner.api, someRange, boardKey)
 			r := httptest.NewRequest(method, path, strings.NewReader(body))
 			for name, value := range map[string]string{
 				"range-id": someRange, "token": someToken, "Authorization": "Bearer operator", "Cookie": cookies,
@@ -96,7 +103,11 @@ func TestEveryRouteIsServedEverywhereOrByTheOwner(t *testing.T) {
 			}
 			response := httptest.NewRecorder()
 			h.ServeHTTP(response, r)
-			isLocal := isPublic(route) && !strings.HasSuffix(route, "/ceasefire/") || slices.Contains([]string{"/lane/{lane_id:[0-9a-fA-F-]{36}}/", "/board/{range_id:[0-9a-fA-F-]{36}}/", "/my/{token}"}, route)
+			isLocal := isPublic(route) && !strings.HasSuffix(route, "/ceasefire/") ||
+				slices.Contains([]string{
+					"/lane/{lane_id:[0-9a-fA-F-]{36}}/", "/board/{range_id:[0-9a-fA-F-]{36}}/",
+					"/my/{token}",
+				}, route)
 			for _, prefix := range everywhere {
 				isLocal = isLocal || address == "operations" && strings.HasPrefix(route, prefix)
 			}
@@ -106,9 +117,11 @@ func TestEveryRouteIsServedEverywhereOrByTheOwner(t *testing.T) {
 				return
 			}
 			handedOn++
-			require.Equal(t, before+1, owner.arrived.Load(), "%s %s is the owner's: %d %s", method, route, response.Code, response.Body)
+			require.Equal(t, before+1, owner.arrived.Load(), "%s %s is the owner's: %d %s", method, route,
+				response.Code, response.Body)
 			require.NotEqual(t, http.StatusMisdirectedRequest, response.Code, route)
-			require.NotEqual(t, http.StatusUnauthorized, response.Code, "%s %s: the owner authenticates it again", method, route)
+			require.NotEqual(t, http.StatusUnauthorized, response.Code,
+				"%s %s: the owner authenticates it again", method, route)
 		})
 	}
 	require.Greater(t, handedOn, 60)
@@ -123,8 +136,10 @@ func TestEventsOfARangeOfAnotherNode(t *testing.T) {
 	require.Equal(t, 3, strings.Count(stream.Body.String(), "\ndata: {"), stream.Body)
 	require.EqualValues(t, 1, owner.arrived.Load())
 	for target, way := range map[string]routing.Way{
-		"/events": routing.Request, "/events?after=1&limit=2": routing.Request, "/events?wait=5": routing.Waiting, "/events?after=1&wait=5": routing.Waiting,
-		"/events/stream": routing.Events, "/events/stream?after=1": routing.Events, "/sessions?wait=1": routing.Request, "/simulate/help": routing.Integrator,
+		"/events": routing.Request, "/events?after=1&limit=2": routing.Request, "/events?wait=5": routing.Waiting,
+		"/events?after=1&wait=5": routing.Waiting,
+		"/events/stream":         routing.Events, "/events/stream?after=1": routing.Events,
+		"/sessions?wait=1": routing.Request, "/simulate/help": routing.Integrator,
 	} {
 		_, got := ofToken(httptest.NewRequest("GET", prefix2+target, nil))
 		require.Equal(t, way, got, target)
@@ -151,7 +166,8 @@ func TestAnAnswerOfARangeHasItsEpoch(t *testing.T) {
 	} {
 		for name, h := range map[string]http.Handler{"entry": entry.api, "owner": owner.api, "alone": alone} {
 			response := sendAuthorized(h, asked.method, asked.path, asked.body)
-			require.Equal(t, fmt.Sprint(refusing.Epoch()), response.Header().Get("range-epoch"), "%s %s at %s: %d %s", asked.method, asked.path, name, response.Code, response.Body)
+			require.Equal(t, fmt.Sprint(refusing.Epoch()), response.Header().Get("range-epoch"), "%s %s at %s: %d %s",
+				asked.method, asked.path, name, response.Code, response.Body)
 			require.Len(t, response.Header().Values("range-epoch"), 1)
 		}
 	}
@@ -169,10 +185,15 @@ func TestTheEntryAuthenticates(t *testing.T) {
 	entry, owner := newNodes(t, func(*Settings) {})
 	for _, h := range []http.Handler{entry.api, entry.operations} {
 		forEachRoute(t, h, func(method, route, path string) {
-			if route == "/" || isAddress(route) || route == "/control/sign-in/" || strings.HasSuffix(route, "/ceasefire/") { // without a credential
+			// without a credential
+			if route == "/" || isAddress(route) || route == "/control/sign-in/" ||
+				strings.HasSuffix(route, "/ceasefire/") {
 				return
 			}
-			require.Contains(t, []int{http.StatusOK, http.StatusUnauthorized, http.StatusSeeOther, http.StatusMovedPermanently},
+			require.Contains(t, []int{
+				http.StatusOK, http.StatusUnauthorized, http.StatusSeeOther,
+				http.StatusMovedPermanently,
+			},
 				send(h, method, path).Code, route)
 		})
 	}
@@ -217,7 +238,8 @@ func TestWrongPINsAndKeysAreCountedByTheOwner(t *testing.T) {
 	}
 	for kind, guess := range map[string]func(n *gatewayNode, client, i int) int{
 		"PIN": func(n *gatewayNode, client, i int) int {
-			return attempt(n, client, "POST", "/control/sign-in", fmt.Sprintf(`{"range_id":"%s","name":"nobody %d","pin":"0000"}`, someRange, i))
+			return attempt(n, client, "POST", "/control/sign-in",
+				fmt.Sprintf(`{"range_id":"%s","name":"nobody %d","pin":"0000"}`, someRange, i))
 		},
 		"key": func(n *gatewayNode, client, _ int) int {
 			return attempt(n, client, "GET", "/lane/"+theLane+"?key=wrong", "")
@@ -242,11 +264,13 @@ func TestWrongPINsAndKeysAreCountedByTheOwner(t *testing.T) {
 func TestASignInNamesItsRangeInOneWay(t *testing.T) {
 	entry, owner := newNodes(t, func(*Settings) {})
 	for body, want := range map[string]int{
-		`{"range_id":"` + otherRange + `","range_id":"` + someRange + `","name":"sam","pin":"1234"}`: http.StatusNoContent,
-		`{"range_id":"` + someRange + `","Range_ID":"` + otherRange + `","name":"sam","pin":"1234"}`: http.StatusNoContent,
-		`{"Range_ID":"` + someRange + `","name":"sam","pin":"1234"}`:                                 http.StatusBadRequest,
-		`{"range_id":"` + uuid.NewString() + `","name":"sam","pin":"1234"}`:                          http.StatusUnauthorized,
-		`{"range_id":7,"name":"sam","pin":"1234"}`:                                                   http.StatusBadRequest,
+		`{"range_id":"` + otherRange + `","range_id":"` + someRange +
+			`","name":"sam","pin":"1234"}`: http.StatusNoContent,
+		`{"range_id":"` + someRange + `","Range_ID":"` + otherRange +
+			`","name":"sam","pin":"1234"}`: http.StatusNoContent,
+		`{"Range_ID":"` + someRange + `","name":"sam","pin":"1234"}`:        http.StatusBadRequest,
+		`{"range_id":"` + uuid.NewString() + `","name":"sam","pin":"1234"}`: http.StatusUnauthorized,
+		`{"range_id":7,"name":"sam","pin":"1234"}`:                          http.StatusBadRequest,
 		`nonsense`:                 http.StatusBadRequest,
 		strings.Repeat("x", 2<<10): http.StatusRequestEntityTooLarge,
 	} {
@@ -261,7 +285,10 @@ func TestASignInNamesItsRangeInOneWay(t *testing.T) {
 func TestCookiesOfTheClientsOwnConnection(t *testing.T) {
 	entry, _ := newNodes(t, func(*Settings) {})
 	body := `{"range_id":"` + someRange + `","name":"sam","pin":"1234"}`
-	for address, prefix := range map[string]string{"http://range.example": "rangegate_", "https://range.example": "__Host-rangegate_"} {
+	for address, prefix := range map[string]string{
+		"http://range.example":  "rangegate_",
+		"https://range.example": "__Host-rangegate_",
+	} {
 		response := sendBody(entry.api, "POST", address+"/control/sign-in", body)
 		require.Equal(t, http.StatusNoContent, response.Code)
 		require.Len(t, response.Result().Cookies(), 2)
@@ -283,7 +310,8 @@ func TestProxiesAreTheEntrys(t *testing.T) {
 		s.Proxies = Proxies{netip.MustParsePrefix("192.0.2.0/24")}
 		s.Log = zerolog.New(lineChannel(log))
 	})
-	sendAuthorized(entry.api, "GET", prefix2+"/sessions", "", "X-Forwarded-For", "203.0.113.7", "X-Forwarded-Proto", "https")
+	sendAuthorized(entry.api, "GET", prefix2+"/sessions", "", "X-Forwarded-For", "203.0.113.7",
+		"X-Forwarded-Proto", "https")
 	for range 2 {
 		require.Contains(t, <-log, `"from":"203.0.113.7:0"`)
 	}

@@ -15,7 +15,8 @@ import (
 func TestATokenThatMayOnlyRead(t *testing.T) {
 	s := settings(&fakeRange{status: 200})
 	s.Limits = Limits{FailuresPerMinute: 1}
-	s.Credentials[uuid.MustParse(someRange)] = append(s.Credentials[uuid.MustParse(someRange)], Credential{Digest: digest(otherToken), ReadOnly: true})
+	s.Credentials[uuid.MustParse(someRange)] = append(s.Credentials[uuid.MustParse(someRange)],
+		Credential{Digest: digest(otherToken), ReadOnly: true})
 	h := New(s)
 	ask := func(method, path, token string) (status int, code string) {
 		response := send(h, method, path, "range-id", someRange, "token", token)
@@ -25,7 +26,8 @@ func TestATokenThatMayOnlyRead(t *testing.T) {
 		}
 		return response.Code, body.Code
 	}
-	for _, path := range []string{prefix1 + "/sessions", prefix2 + "/sessions", prefix2 + "/events", prefix2 + "/simulate/products"} {
+	for _, path := range []string{prefix1 + "/sessions", prefix2 + "/sessions", prefix2 + "/events", prefix2 +
+		"/simulate/products"} {
 		for _, method := range []string{"GET", "HEAD"} {
 			status, _ := ask(method, path, otherToken)
 			require.Equal(t, 200, status, path)
@@ -60,11 +62,15 @@ func TestTheNameOfATokenIsRecorded(t *testing.T) {
 	r := &fakeRange{status: 200}
 	s := settings(r)
 	s.Log = zerolog.New(&log)
-	s.Credentials[uuid.MustParse(someRange)] = []Credential{{Digest: digest(someToken), Name: "till 1"}, {Digest: digest(otherToken)}}
+	s.Credentials[uuid.MustParse(someRange)] = []Credential{
+		{Digest: digest(someToken), Name: "till 1"},
+		{Digest: digest(otherToken)},
+	}
 	h := New(s)
 	for _, c := range []struct{ token, who string }{{someToken, "till 1"}, {otherToken, ""}} {
 		log.Reset()
-		require.Equal(t, 204, send(h, "POST", prefix2+"/sessions/"+theSession+"/stop", "range-id", someRange, "token", c.token).Code)
+		require.Equal(t, 204, send(h, "POST", prefix2+"/sessions/"+theSession+"/stop", "range-id", someRange,
+			"token", c.token).Code)
 		require.Equal(t, c.who, r.who)
 		var line struct{ Who *string }
 		require.NoError(t, json.Unmarshal(log.Bytes(), &line), log.String())

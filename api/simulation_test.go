@@ -30,8 +30,12 @@ func TestSimulatedEvents(t *testing.T) {
 		"sessionResumed":  {"", lanes.SessionResumed, nil, ""},
 		"sessionStopped":  {"", lanes.SessionStopped, nil, ""},
 		"sessionModified": {"", lanes.SessionModified, nil, ""},
-		"purchaseRequest": {`"product_id":"9mm","qty":2`, lanes.PurchaseRequest, []lanes.Item{{ID: "9mm", Qty: 2}}, `,"items":[{"id":"9mm","qty":2}]`},
-		"addTime":         {`"qty":30`, lanes.PurchaseRequest, minutes, `,"items":[{"id":"time","qty":30}]`},
+		"purchaseRequest": {
+			`"product_id":"9mm","qty":2`, lanes.PurchaseRequest,
+			[]lanes.Item{{ID: "9mm", Qty: 2}},
+			`,"items":[{"id":"9mm","qty":2}]`,
+		},
+		"addTime": {`"qty":30`, lanes.PurchaseRequest, minutes, `,"items":[{"id":"time","qty":30}]`},
 	} {
 		t.Run(path, func(t *testing.T) {
 			s := &fakeRange{status: 202}
@@ -43,7 +47,8 @@ func TestSimulatedEvents(t *testing.T) {
 				response := sendAuthorized(h, "POST", prefix2+"/simulate/"+path, with)
 				require.Equal(t, 201, response.Code, response.Body)
 				require.Equal(t, "202", response.Header().Get("webhook-status"))
-				require.Equal(t, `{"event":"`+string(c.kind)+`","session_id":"`+theSession+`","lane_id":"`+theLane+`"`+c.sent+"}\n",
+				require.Equal(t, `{"event":"`+string(c.kind)+`","session_id":"`+theSession+`","lane_id":"`+theLane+
+					`"`+c.sent+"}\n",
 					response.Body.String())
 				require.Equal(t, c.kind, s.kind)
 				require.Equal(t, session, s.session.String())
@@ -90,7 +95,8 @@ func TestRefusedSimulations(t *testing.T) {
 		require.Contains(t, response.Body.String(), err.Error())
 		require.Empty(t, response.Header().Get("webhook-status"))
 	}
-	response := sendAuthorized(newAPI(&fakeRange{err: lanes.ErrDurationOutOfRange}), "POST", prefix2+"/simulate/addTime", `{"qty":481}`)
+	response := sendAuthorized(newAPI(&fakeRange{err: lanes.ErrDurationOutOfRange}), "POST", prefix2+
+		"/simulate/addTime", `{"qty":481}`)
 	require.Equal(t, 409, response.Code)
 }
 
@@ -108,7 +114,8 @@ func TestAdvancingAClock(t *testing.T) {
 		"1": time.Minute, "0.25": 15 * time.Second, "12.5": 12*time.Minute + 30*time.Second, "1e-300": 1,
 		"1000000": 1_000_000 * time.Minute,
 	} {
-		response := sendAuthorized(h, "POST", prefix2+"/simulate/advance", `{"session_id":"`+theSession+`","minutes":`+minutes+`}`)
+		response := sendAuthorized(h, "POST", prefix2+"/simulate/advance", `{"session_id":"`+theSession+
+			`","minutes":`+minutes+`}`)
 		require.Equal(t, 204, response.Code, response.Body)
 		require.Empty(t, response.Body.String())
 		require.Equal(t, lanes.Advance{Session: uuid.MustParse(theSession), By: jump}, s.command)
@@ -131,9 +138,11 @@ func TestSimulatedStates(t *testing.T) {
 	require.Empty(t, post("enter", `{"session_id":"`+theSession+`"}`, 204))
 	require.Equal(t, lanes.Enter{Session: uuid.MustParse(theSession)}, s.command)
 
-	require.JSONEq(t, `{"confirmed":["`+theLane+`"],"sent":[],"not_reached":[],"saved":true}`, post("ceasefire", `{"scope":"range","on":true}`, 200))
+	require.JSONEq(t, `{"confirmed":["`+theLane+`"],"sent":[],"not_reached":[],"saved":true}`,
+		post("ceasefire", `{"scope":"range","on":true}`, 200))
 	require.Equal(t, "held by simulation: range", s.held)
-	require.JSONEq(t, `{"confirmed":[],"sent":["`+theLane+`"],"not_reached":[],"saved":true}`, post("ceasefire", `{"scope":"bay","id":"`+theBay+`","on":false}`, 200))
+	require.JSONEq(t, `{"confirmed":[],"sent":["`+theLane+`"],"not_reached":[],"saved":true}`,
+		post("ceasefire", `{"scope":"bay","id":"`+theBay+`","on":false}`, 200))
 	require.Equal(t, "lifted by simulation: bay", s.held)
 
 	for body, faults := range map[string][]string{
@@ -146,10 +155,15 @@ func TestSimulatedStates(t *testing.T) {
 		require.Equal(t, lanes.Inspect{Faults: faults}, s.command)
 		require.Equal(t, theLane, s.lane.String())
 	}
-	for path, err := range map[string]*lanes.Error{"enter": lanes.ErrNotWaiting, "fault": lanes.ErrLaneNotFound, "ceasefire": lanes.ErrNotSaved} {
+	for path, err := range map[string]*lanes.Error{
+		"enter": lanes.ErrNotWaiting, "fault": lanes.ErrLaneNotFound,
+		"ceasefire": lanes.ErrNotSaved,
+	} {
 		s.err = err
-		body := map[string]string{"enter": `{"session_id":"` + theSession + `"}`, "fault": `{"lane_id":"` + theLane + `","on":true}`, "ceasefire": `{"scope":"range","on":true}`}[path]
-		require.Contains(t, sendAuthorized(h, "POST", prefix2+"/simulate/"+path, body).Body.String(), `"code":"`+err.Code()+`"`)
+		body := map[string]string{"enter": `{"session_id":"` + theSession + `"}`, "fault": `{"lane_id":"` + theLane +
+			`","on":true}`, "ceasefire": `{"scope":"range","on":true}`}[path]
+		require.Contains(t, sendAuthorized(h, "POST", prefix2+"/simulate/"+path, body).Body.String(),
+			`"code":"`+err.Code()+`"`)
 	}
 }
 
@@ -170,7 +184,8 @@ func TestAForcedError(t *testing.T) {
 	for range 2 {
 		refused := pause()
 		require.Equal(t, 409, refused.Code)
-		require.Contains(t, refused.Body.String(), `{"error":"simulated: `+lanes.ErrLaneOccupied.Error()+`","code":"lane_occupied","trace_id":"`)
+		require.Contains(t, refused.Body.String(), `{"error":"simulated: `+lanes.ErrLaneOccupied.Error()+
+			`","code":"lane_occupied","trace_id":"`)
 		require.Nil(t, s.command)
 	}
 	require.Equal(t, 204, pause().Code)
@@ -180,7 +195,8 @@ func TestAForcedError(t *testing.T) {
 	refused := sendAuthorized(h, "GET", prefix2+"/lanes", "")
 	require.Equal(t, 503, refused.Code)
 	require.Equal(t, "1", refused.Header().Get("Retry-After"), "as the real one")
-	require.Equal(t, 204, sendAuthorized(h, "POST", prefix2+"/simulate/advance", `{"session_id":"`+theSession+`","minutes":1}`).Code, "the simulation itself goes on")
+	require.Equal(t, 204, sendAuthorized(h, "POST", prefix2+"/simulate/advance", `{"session_id":"`+theSession+
+		`","minutes":1}`).Code, "the simulation itself goes on")
 	require.Equal(t, 200, sendAuthorized(h, "GET", prefix1+"/lanes", "").Code, "version 1 stays as it is")
 	require.Equal(t, 401, send(h, "GET", prefix2+"/lanes").Code, "it is no way around authentication")
 	force(`{"code":"store_unavailable","requests":0}`, 204)
@@ -208,7 +224,8 @@ func TestProductsOfTheIntegrator(t *testing.T) {
 	s := &fakeRange{}
 	h := newAPI(s)
 	product := func(productType string) string {
-		return `[{"id":"a","display_name":"A of ` + productType + `","price":12.50,"max_qty":5,"min_qty":1,"increment_by":1,"picture_url":""}]`
+		return `[{"id":"a","display_name":"A of ` + productType +
+			`","price":12.50,"max_qty":5,"min_qty":1,"increment_by":1,"picture_url":""}]`
 	}
 	for _, productType := range catalog.Types {
 		response := sendAuthorized(h, "GET", prefix2+"/simulate/products/"+string(productType), "")
@@ -228,5 +245,6 @@ func TestProductsOfTheIntegrator(t *testing.T) {
 	s.err = &catalog.Failed{Type: catalog.Ammo, Reason: "did not response with a JSON array"}
 	response = sendAuthorized(h, "GET", prefix2+"/simulate/products/ammo", "")
 	require.Equal(t, 502, response.Code)
-	require.Contains(t, response.Body.String(), `{"error":"products of type ammo: the products API did not response with a JSON array","code":"products_failed"`)
+	require.Contains(t, response.Body.String(),
+		`{"error":"products of type ammo: the products API did not response with a JSON array","code":"products_failed"`)
 }

@@ -29,23 +29,25 @@ func NewTraffic(registry prometheus.Registerer) *Traffic {
 	t := &Traffic{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: "rangegate", Name: "http_requests_total",
-			Help: "Requests by route, method and status of the response. Investigate 5xx; a stream is counted when it ends.",
+			Help: "Requests by route, method and status of the response. Investigate 5xx; a stream is " +
+				"counted when it ends.",
 		}, []string{"route", "method", "status"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Namespace: "rangegate", Name: "http_request_seconds",
-			Help: "Duration of requests by route, without streams and without the wait for events. Normal is below 0.1 s; at most 5 s, unless the request " +
-				"waits for an integrator.",
+			Help: "Duration of requests by route, without streams and without the wait for events. Normal is " +
+				"below 0.1 s; at most 5 s, unless the request waits for an integrator.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
 		}, []string{"route"}),
 		limited: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: "rangegate", Name: "requests_limited_total",
-			Help: "Refused requests by limit: requests of a range or failed authentications of an address, of the operations " +
-				"address too (429), requests carried out at a time (process, 503), pages and tables of records (pages, 503), or " +
-				"requests of a range that wait for events (waiting, 503). Normal is 0.",
+			Help: "Refused requests by limit: requests of a range or failed authentications of an address, of the " +
+				"operations address too (429), requests carried out at a time (process, 503), pages and tables " +
+				"of records (pages, 503), or requests of a range that wait for events (waiting, 503). Normal is 0.",
 		}, []string{"limit"}),
 		streams: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Namespace: "rangegate", Name: "screen_streams",
-			Help: "Open screens by kind: control, lane, board or shooter (their own telephones). Fewer lane screens or wall boards than expected mean that one is off or not connected.",
+			Help: "Open screens by kind: control, lane, board or shooter (their own telephones). Fewer lane screens " +
+				"or wall boards than expected mean that one is off or not connected.",
 		}, []string{"screen"}),
 	}
 	t.readers = prometheus.NewGaugeVec(prometheus.GaugeOpts{
@@ -54,8 +56,8 @@ func NewTraffic(registry prometheus.Registerer) *Traffic {
 	}, []string{"kind"})
 	dropped := prometheus.NewCounter(prometheus.CounterOpts{
 		Namespace: "rangegate", Name: "access_log_dropped_total",
-		Help: "Requests without valid credentials that have no line in the access log: it has 10 of them a second, and 100 at once. " +
-			"Normal is 0.",
+		Help: "Requests without valid credentials that have no line in the access log: it has 10 of them a second, " +
+			"and 100 at once. Normal is 0.",
 	})
 	t.sample = request.NewSample(dropped)
 	registry.MustRegister(t.requests, t.seconds, t.limited, t.streams, t.readers, dropped)
@@ -92,7 +94,8 @@ func labelOf(pattern string) string {
 
 func methodOf(r *http.Request) string {
 	methods := []string{
-		http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions,
+		http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
+		http.MethodOptions,
 	}
 	if slices.Contains(methods, r.Method) {
 		return r.Method

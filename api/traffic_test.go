@@ -90,7 +90,8 @@ func TestStreamsAreCountedSeparately(t *testing.T) {
 		}, 10*time.Second, time.Millisecond)
 	}
 	streams(0, 0, 0)
-	office, tablet, lane, wall := open("/control/stream"), open("/control/stream"), open("/lane/"+theLane+"/stream"), open("/board/"+someRange+"/stream")
+	office, tablet, lane, wall := open("/control/stream"), open("/control/stream"), open("/lane/"+theLane+"/stream"),
+		open("/board/"+someRange+"/stream")
 	streams(1, 2, 1)
 	office()
 	lane()

@@ -10,7 +10,8 @@ import (
 	"rangegate/lanes"
 )
 
-const waiting1 = `{"id":"` + theSession + `","session_id":"` + theSession + `","lane_id":"` + theLane + `","group_id":"` + theGroup +
+const waiting1 = `{"id":"` + theSession + `","session_id":"` + theSession + `","lane_id":"` + theLane +
+	`","group_id":"` + theGroup +
 	`","duration":60,"began_at":null,"created_at":"2026-05-01T12:00:00.250Z","minutes_remaining":null,"enable_purchasing":true}`
 
 // The views of version 1 are those of version 2 with an id before them.
@@ -18,12 +19,14 @@ func TestTheViewsOfVersion1(t *testing.T) {
 	h := newAPI(&fakeRange{})
 	running := strings.NewReplacer(`"began_at":null`, `"began_at":"2026-05-01T12:00:00.250Z"`,
 		`"minutes_remaining":null`, `"minutes_remaining":59.5`).Replace(waiting1)
-	lane := `{"id":"` + theLane + `","lane_id":"` + theLane + `","bay_id":"` + theBay + `","readable_name":"Lane 1","is_accessible":true,"is_usable":true}`
+	lane := `{"id":"` + theLane + `","lane_id":"` + theLane + `","bay_id":"` + theBay +
+		`","readable_name":"Lane 1","is_accessible":true,"is_usable":true}`
 	for path, want := range map[string]string{
 		"/sessions": "[" + waiting1 + "," + running + "]",
 		"/bays":     `[{"id":"` + theBay + `","bay_id":"` + theBay + `","name":"Bay A"}]`,
 		"/groups":   `[{"id":"` + theGroup + `","name":"Public"}]`,
-		"/lanes":    "[" + lane + "," + strings.ReplaceAll(strings.Replace(lane, "Lane 1", "Lane 2", 1), "true", "false") + "]",
+		"/lanes": "[" + lane + "," + strings.ReplaceAll(strings.Replace(lane, "Lane 1", "Lane 2", 1), "true",
+			"false") + "]",
 	} {
 		response := sendAuthorized(h, "GET", prefix1+path, "")
 		require.Equal(t, 200, response.Code)
@@ -41,7 +44,10 @@ func TestVersion1SellsWithAName(t *testing.T) {
 	sold := s.command.(lanes.Create)
 	require.NotEqual(t, uuid.Nil, sold.Session)
 	require.Equal(t, uuid.MustParse(theLane), s.lane)
-	require.Equal(t, lanes.Create{Session: sold.Session, Customer: "Jo Smith", Group: uuid.MustParse(theGroup), Minutes: 60}, sold)
+	require.Equal(t, lanes.Create{
+		Session: sold.Session, Customer: "Jo Smith", Group: uuid.MustParse(theGroup),
+		Minutes: 60,
+	}, sold)
 
 	response = sendAuthorized(h, "POST", prefix1+"/sessions", `{"customer_name":"Jo Smith","duration":481}`)
 	require.Equal(t, 400, response.Code)

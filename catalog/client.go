@@ -53,7 +53,10 @@ func (c *Client) Fetch(ctx context.Context, t Type, session string) (products []
 			c.settings.Metrics.observe(t, "defect", time.Since(started))
 			c.settings.Log.Error().Str("type", string(t)).Interface("panic", defect).Bytes("stack", debug.Stack()).
 				Msg("a catalogue panicked")
-			products, err = nil, &Failed{Type: t, Reason: "could not be asked: a defect of the gateway", outcome: "defect"}
+			products, err = nil, &Failed{
+				Type: t, Reason: "could not be asked: a defect of the gateway",
+				outcome: "defect",
+			}
 		}
 	}()
 	body, err := c.get(ctx, t, session)
@@ -125,7 +128,10 @@ func badStatus(status int) Failed {
 }
 
 func timedOut(took time.Duration) Failed {
-	return Failed{Reason: fmt.Sprintf("did not answer in full within %s", took.Round(10*time.Millisecond)), outcome: "timed_out"}
+	return Failed{
+		Reason:  fmt.Sprintf("did not answer in full within %s", took.Round(10*time.Millisecond)),
+		outcome: "timed_out",
+	}
 }
 
 // failure turns the error of a request, which took so long, into a Failed.
@@ -149,21 +155,25 @@ type Metrics struct {
 }
 
 // outcomes are the possible outcomes of a request.
-var outcomes = []string{"ok", "refused", "timed_out", "unreachable", "invalid", "too_large", "redirected", "abandoned", "defect"}
+var outcomes = []string{
+	"ok", "refused", "timed_out", "unreachable", "invalid", "too_large", "redirected",
+	"abandoned", "defect",
+}
 
 // NewMetrics registers the metrics.
 func NewMetrics(registry prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: "rangegate", Name: "products_requests_total",
-			Help: "Requests to the integrators' products APIs by type of product and outcome: ok, refused (a status that is not " +
-				"200), timed_out, unreachable, invalid (not a JSON array), too_large, redirected, abandoned (nobody waited any more), or " +
-				"defect (of the gateway).",
+			Help: "Requests to the integrators' products APIs by type of product and outcome: ok, refused (a status " +
+				"that is not 200), timed_out, unreachable, invalid (not a JSON array), too_large, redirected, " +
+				"abandoned (nobody waited any more), or defect (of the gateway).",
 		}, []string{"type", "outcome"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Namespace: "rangegate", Name: "products_request_seconds",
-			Help: "How long the requests to the integrators' products APIs took, to the last byte of the answer, by outcome (as in " +
-				"products_requests_total). Normal is less than a second: customers wait for it when they open the shop.",
+			Help: "How long the requests to the integrators' products APIs took, to the last byte of the answer, " +
+				"by outcome (as in products_requests_total). Normal is less than a second: customers wait for it " +
+				"when they open the shop.",
 			Buckets: egress.DurationBuckets,
 		}, []string{"outcome"}),
 	}

@@ -79,9 +79,10 @@ func TestAllAsksForAllFourTypesAtOnce(t *testing.T) {
 	require.NoError(t, err)
 	encoded, err := json.Marshal(catalogue)
 	require.NoError(t, err)
-	require.Equal(t, `{"time":[{"id":"time","display_name":"Lane time","price":0.40,"max_qty":120,"min_qty":15,"increment_by":15,`+
-		`"picture_url":""}],"targets":[],"ammo":[{"id":"9mm","display_name":"9 mm, box of 50","price":24.50,"max_qty":10,`+
-		`"min_qty":1,"increment_by":1,"picture_url":""}],"rentals":[]}`, string(encoded))
+	require.Equal(t,
+		`{"time":[{"id":"time","display_name":"Lane time","price":0.40,"max_qty":120,"min_qty":15,"increment_by":15,`+
+			`"picture_url":""}],"targets":[],"ammo":[{"id":"9mm","display_name":"9 mm, box of 50","price":24.50,"max_qty":10,`+
+			`"min_qty":1,"increment_by":1,"picture_url":""}],"rentals":[]}`, string(encoded))
 }
 
 func TestAllFailsWhenOneTypeDoes(t *testing.T) {
@@ -93,7 +94,8 @@ func TestAllFailsWhenOneTypeDoes(t *testing.T) {
 		w.WriteHeader(http.StatusTeapot)
 	})
 	catalogue, err := r.client.All(t.Context(), "")
-	require.EqualError(t, err, "products of type rentals: the products API answered with status 418 I'm a teapot, where 200 is wanted")
+	require.EqualError(t, err, "products of type rentals: the products API answered with status 418 I'm a teapot, "+
+		"where 200 is wanted")
 	require.Zero(t, catalogue)
 	require.Equal(t, map[string]float64{
 		"time abandoned": 1, "targets abandoned": 1, "ammo abandoned": 1, "rentals refused": 1,

@@ -30,7 +30,8 @@ func (r *fixture) fails(t *testing.T, outcome string) string {
 	log := r.log.lines()
 	said, fault := json.Marshal(err.Error())
 	require.NoError(t, fault)
-	require.Equal(t, `{"level":"warn","type":"ammo","outcome":"`+outcome+`","message":`+string(said)+`}`, log[len(log)-1])
+	require.Equal(t, `{"level":"warn","type":"ammo","outcome":"`+outcome+`","message":`+string(said)+`}`,
+		log[len(log)-1])
 	reason, found := strings.CutPrefix(err.Error(), "products of type ammo: the products API ")
 	require.True(t, found, err.Error())
 	return reason
@@ -41,7 +42,8 @@ func TestABodyThatIsNoArrayFails(t *testing.T) {
 		"", "null", "{}", `{"products":[]}`, `"[]"`, "[", "[]]", "[] []", "[1,]", "<html>", "[{]", "\ufeff[]",
 		strings.Repeat("[", 100_000),
 	} {
-		require.Equal(t, "did not answer with a JSON array", newFixture(t, answer(body)).fails(t, "invalid"), "%.20q", body)
+		require.Equal(t, "did not answer with a JSON array", newFixture(t, answer(body)).fails(t, "invalid"), "%.20q",
+			body)
 	}
 }
 
@@ -106,10 +108,12 @@ func TestWhoCannotBeReachedIsSaid(t *testing.T) {
 	require.Contains(t, r.fails(t, "unreachable"), "could not be reached: its certificate is ")
 
 	r = newFixture(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
-	require.Equal(t, "could not be reached: the connection failed, or broke before the answer was complete", r.fails(t, "unreachable"))
+	require.Equal(t, "could not be reached: the connection failed, or broke before the answer was complete",
+		r.fails(t, "unreachable"))
 
 	r.setURL(r.server.URL)
-	r.client.http.Transport = &http.Transport{DialContext: (&net.Dialer{Control: ssrf.New(ssrf.WithAnyPort()).Safe}).DialContext}
+	dialer := net.Dialer{Control: ssrf.New(ssrf.WithAnyPort()).Safe}
+	r.client.http.Transport = &http.Transport{DialContext: dialer.DialContext}
 	require.Equal(t, "could not be reached: the address is not allowed", r.fails(t, "unreachable"))
 
 	for failure, want := range map[*net.DNSError]string{

@@ -46,7 +46,8 @@ func TestARedirectToAnotherHostIsRefused(t *testing.T) {
 	r := newFixture(t, func(w http.ResponseWriter, request *http.Request) {
 		http.Redirect(w, request, other.URL, http.StatusTemporaryRedirect)
 	})
-	require.Equal(t, "redirects to another host, which is not followed", r.fails(t, "redirected"), "another port is another host")
+	require.Equal(t, "redirects to another host, which is not followed", r.fails(t, "redirected"),
+		"another port is another host")
 }
 
 func TestARedirectToTLSOfTheSameNameIsFollowed(t *testing.T) {

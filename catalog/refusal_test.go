@@ -75,7 +75,10 @@ func TestACartIsRefusedForItsFirstFault(t *testing.T) {
 			require.Equal(t, c.want, catalogue.Refusal(c.cart))
 		}
 	}
-	catalogue.Rentals = append(catalogue.Rentals, Product{ID: "9mm", DisplayName: "The same id again", MinQty: 1, MaxQty: 1})
+	catalogue.Rentals = append(catalogue.Rentals, Product{
+		ID: "9mm", DisplayName: "The same id again",
+		MinQty: 1, MaxQty: 1,
+	})
 	require.Empty(t, catalogue.Refusal(map[string]int{"9mm": 2}), "of an id in two types the first counts")
 	require.Equal(t, `"9mm" is not sold here.`, Catalogue{}.Refusal(map[string]int{"9mm": 1}))
 }

@@ -81,10 +81,16 @@ func TestTheRulesOfAProduct(t *testing.T) {
 			"id is missing", "display_name is missing", "price is missing", "max_qty is missing",
 			"min_qty is missing", "increment_by is missing",
 		}},
-		{Ammo, with(aBox, change{"id": 9, "display_name": raw(`{}`)}), []string{"id must be a string", "display_name must be a string"}},
+		{
+			Ammo, with(aBox, change{"id": 9, "display_name": raw(`{}`)}),
+			[]string{"id must be a string", "display_name must be a string"},
+		},
 		{Ammo, with(aBox, change{"id": "", "display_name": " \t"}), []string{"id is empty", "display_name is empty"}},
 		{Ammo, with(aBox, change{"id": strings.Repeat("ü", 255)}), nil},
-		{Ammo, with(aBox, change{"id": strings.Repeat("ü", 256)}), []string{"id must not be longer than 255 characters"}},
+		{
+			Ammo, with(aBox, change{"id": strings.Repeat("ü", 256)}),
+			[]string{"id must not be longer than 255 characters"},
+		},
 		{Ammo, with(aBox, change{"id": "time"}), []string{`id must not be "time" for anything but lane time`}},
 		{Time, with(aTime, change{"id": "lane-time"}), []string{`id must be "time" for lane time`}},
 		{Ammo, with(aBox, change{"max_qty": 1}), nil},
@@ -107,7 +113,10 @@ func TestTheRulesOfAProduct(t *testing.T) {
 		{Time, with(aTime, change{"max_qty": 14}), []string{"max_qty must not be less than min_qty"}},
 		{Time, with(aTime, change{"max_qty": 15}), nil},
 		{Time, with(aTime, change{"max_qty": 0}), []string{"max_qty" + badInteger}}, // which is said once
-		{Time, with(aTime, change{"max_qty": 0, "min_qty": 0}), []string{"max_qty" + badInteger, "min_qty" + badInteger}},
+		{
+			Time, with(aTime, change{"max_qty": 0, "min_qty": 0}),
+			[]string{"max_qty" + badInteger, "min_qty" + badInteger},
+		},
 		{Ammo, with(aBox, change{"unheard_of": change{"a": 1}}), nil},
 		{Ammo, `{"id":"x","max_qty":0,` + aBox[1:], nil}, // of a key given twice the last one counts
 	} {
@@ -117,8 +126,10 @@ func TestTheRulesOfAProduct(t *testing.T) {
 
 func TestThePriceIsANumberWithinBounds(t *testing.T) {
 	for written, want := range map[string]string{
-		"0": "", "12.50": "", "-0": "", "1e2": "", "1E-6": "", "0.000001": "", "999999999999999999.999999": "", "1e17": "",
-		"1e" + strings.Repeat("0", 397) + "2": "", "1e" + strings.Repeat("0", 398) + "2": longPrice, // 400 characters, and 401
+		"0": "", "12.50": "", "-0": "", "1e2": "", "1E-6": "", "0.000001": "",
+		"999999999999999999.999999": "", "1e17": "",
+		// 400 characters, and 401
+		"1e" + strings.Repeat("0", 397) + "2": "", "1e" + strings.Repeat("0", 398) + "2": longPrice,
 		"0.0000001": "", "1.0000000": "", "1000000000000000000": badPrice, "1e18": badPrice, "1e999999999": badPrice,
 		"1e99999999999999999999": badPrice, "0e999999999": badPrice, "1e-999999999": "", "-1e999999999": badPrice,
 		"0." + strings.Repeat("0", 1000): longPrice, strings.Repeat("9", 100_000): longPrice,
@@ -138,8 +149,10 @@ func TestThePriceIsANumberWithinBounds(t *testing.T) {
 // A price with more digits than there is money for is rounded, and no reason to leave a product out.
 func TestAPriceIsRounded(t *testing.T) {
 	for written, price := range map[string]string{
-		"0.30000000000000004": "0.3", "24.990000000000002": "24.99", "1.0000000": "1", "0.0000005": "0.000001", "0.0000004": "0",
-		"12.3456785": "12.345679", "1e-999999999": "0", "0." + strings.Repeat("0", 397) + "1": "0", "12.500000": "12.500000",
+		"0.30000000000000004": "0.3", "24.990000000000002": "24.99", "1.0000000": "1", "0.0000005": "0.000001",
+		"0.0000004":  "0",
+		"12.3456785": "12.345679", "1e-999999999": "0", "0." + strings.Repeat("0", 397) + "1": "0",
+		"12.500000":  "12.500000",
 		"9.99999999": "10",
 	} {
 		products, _, err := check(Ammo, "["+with(aBox, change{"price": raw(written)})+"]")
@@ -151,7 +164,8 @@ func TestAPriceIsRounded(t *testing.T) {
 
 func TestAPriceKeepsTheDigitsItCameWith(t *testing.T) {
 	for written, amount := range map[string]string{
-		"12.50": "12.5", "0.10": "0.1", "1e2": "100", "999999999999999999.999999": "999999999999999999.999999", "0.300000": "0.3",
+		"12.50": "12.5", "0.10": "0.1", "1e2": "100", "999999999999999999.999999": "999999999999999999.999999",
+		"0.300000": "0.3",
 	} {
 		products, _, err := check(Ammo, "["+with(aBox, change{"price": raw(written)})+"]")
 		require.NoError(t, err)
@@ -166,7 +180,8 @@ func TestAPriceKeepsTheDigitsItCameWith(t *testing.T) {
 // A customer reads a price with the zeros that the integrator wrote, and never an exponent.
 func TestAPriceAsItIsShown(t *testing.T) {
 	for written, shown := range map[string]string{
-		"24.50": "24.50", "24.5": "24.5", "24": "24", "0.10": "0.10", "1e2": "100", "2.5e1": "25", "0": "0", "dear": "0",
+		"24.50": "24.50", "24.5": "24.5", "24": "24", "0.10": "0.10", "1e2": "100", "2.5e1": "25",
+		"0": "0", "dear": "0",
 	} {
 		require.Equal(t, shown, Product{Price: json.Number(written)}.PriceText(), written)
 	}
@@ -213,12 +228,14 @@ func TestProductionShowsNoPictureWithoutTLS(t *testing.T) {
 		products := New(Settings{Log: zerolog.New(log), SecureOnly: true}).validProducts(Ammo, elements)
 		require.Len(t, products, 1)
 		require.Equal(t, want, products[0].PictureURL)
-		require.Equal(t, sent != "" && want == "", strings.Contains(log.lines()[0], "picture_url must be an https URL in production"), sent)
+		require.Equal(t, sent != "" && want == "",
+			strings.Contains(log.lines()[0], "picture_url must be an https URL in production"), sent)
 	}
 }
 
 func TestOfProductsWithTheSameIDTheFirstCounts(t *testing.T) {
-	products, log, err := check(Ammo, "["+with(aBox, change{"price": -1})+","+aBox+","+with(aBox, change{"price": 1})+"]")
+	products, log, err := check(Ammo, "["+with(aBox, change{"price": -1})+","+aBox+","+
+		with(aBox, change{"price": 1})+"]")
 	require.NoError(t, err)
 	require.Len(t, products, 1)
 	require.Equal(t, "24.50", products[0].Price.String())
@@ -252,7 +269,8 @@ func TestOneAnswerCannotFloodTheLog(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, products, 1)
 	require.Len(t, log, 21)
-	require.Equal(t, `{"level":"warn","type":"ammo","more":4980,"message":"more products of the integrator are left out"}`, log[20])
+	require.Equal(t,
+		`{"level":"warn","type":"ammo","more":4980,"message":"more products of the integrator are left out"}`, log[20])
 
 	_, log, err = check(Ammo, "["+strings.Repeat("0,", 19)+"0]")
 	require.NoError(t, err)

@@ -10,7 +10,8 @@ import (
 // Unused lists the paths of the settings that have no effect because another setting is missing.
 func (c Config) Unused() []string {
 	var unused []string
-	if c.Controllers != nil && !slices.ContainsFunc(c.Ranges, func(r Range) bool { return slices.ContainsFunc(r.Lanes, Lane.Incoming) }) {
+	if c.Controllers != nil && !slices.ContainsFunc(c.Ranges,
+		func(r Range) bool { return slices.ContainsFunc(r.Lanes, Lane.Incoming) }) {
 		unused = append(unused, "controllers")
 	}
 	if c.Store.Insecure && (c.Environment != InProduction || !c.Store.Exposed()) {
@@ -50,7 +51,8 @@ func (c Config) Exposures() (all []Exposure) {
 			"set http.tls, or a loopback address with a proxy that has TLS on this machine",
 		}
 		if c.HTTP.BehindProxy {
-			open.Problem = "is plain HTTP between the proxy and the gateway: whoever is on that network reads tokens, PINs and customers' names"
+			open.Problem = "is plain HTTP between the proxy and the gateway: whoever is on that network reads " +
+				"tokens, PINs and customers' names"
 		}
 		all = append(all, open)
 	}
@@ -60,24 +62,28 @@ func (c Config) Exposures() (all []Exposure) {
 			"set operations.tls, or a loopback address",
 		})
 	}
-	if dialled := c.Controllers; dialled != nil && dialled.BehindProxy && plainOverNetwork(dialled.Address, dialled.TLS) {
+	if dialled := c.Controllers; dialled != nil && dialled.BehindProxy &&
+		plainOverNetwork(dialled.Address, dialled.TLS) {
 		all = append(all, Exposure{
-			"controllers.address", "is plain HTTP between the proxy and the gateway: whoever is on that network reads customers' names, and can " +
-				"change what a controller with a proven link is told",
+			"controllers.address", "is plain HTTP between the proxy and the gateway: whoever is on that network " +
+				"reads customers' names, and can change what a controller with a proven link is told",
 			"set controllers.tls, or a loopback address with the proxy on this machine",
 		})
 	}
 	if c.Store.Exposed() {
 		all = append(all, Exposure{
-			"store.insecure", "leaves the Redis open: whoever is on its network can read and change what the ranges have, and forge sign-ins",
-			"use rediss:// with a password and a certificate that this machine trusts, or a Redis at a loopback address",
+			"store.insecure", "leaves the Redis open: whoever is on its network can read and change what the ranges " +
+				"have, and forge sign-ins",
+			"use rediss:// with a password and a certificate that this machine trusts, or a Redis at " +
+				"a loopback address",
 		})
 	}
 	for i, r := range c.Ranges {
 		if insecure := len(c.InsecureLanes(r)); insecure > 0 {
 			all = append(all, Exposure{
 				string(path("ranges").item(i).key("insecure_links")),
-				fmt.Sprintf("leaves %d of %d lanes with a link without wss, link_tls or key: whoever is on their network can take them over", insecure, len(r.Lanes)),
+				fmt.Sprintf("leaves %d of %d lanes with a link without wss, link_tls or key: whoever is on their "+
+					"network can take them over", insecure, len(r.Lanes)),
 				"give each controller a certificate and a key",
 			})
 		}

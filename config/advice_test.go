@@ -73,10 +73,13 @@ func TestExposuresOfProduction(t *testing.T) {
 func TestProductionRefusesWhatGivesSecretsAway(t *testing.T) {
 	production := func(redis, whsec string) string {
 		return edited(t, "environment: playground\n", "store: {redis: '"+redis+"'}\n",
-			"name: Demo range", "name: Demo range\n    insecure_links: true\n    webhook: {url: 'https://h', secrets: ["+whsec+"]}",
-			"Lane 1,", "Lane 1, link: {driver: websocket, address: 'ws://h/1'},", "Lane 2,", "Lane 2, link: {driver: websocket, address: 'ws://h/2'},")
+			"name: Demo range", "name: Demo range\n    insecure_links: true\n    webhook: {url: 'https://h', "+
+				"secrets: ["+whsec+"]}",
+			"Lane 1,", "Lane 1, link: {driver: websocket, address: 'ws://h/1'},", "Lane 2,",
+			"Lane 2, link: {driver: websocket, address: 'ws://h/2'},")
 	}
-	const inTheClear = "store.redis: would send its password to another host in the clear: wants rediss://, or a Redis at a loopback address"
+	const inTheClear = "store.redis: would send its password to another host in the clear: wants rediss://, or " +
+		"a Redis at a loopback address"
 	for redis, refused := range map[string]bool{
 		"redis://:planted@10.0.0.5:6379/0":                          true,
 		"redis://u:planted@cache":                                   true,
@@ -98,11 +101,12 @@ func TestProductionRefusesWhatGivesSecretsAway(t *testing.T) {
 		_, err = Parse([]byte(playful), nil)
 		assert.NoError(t, err, "the playground: %s", redis)
 	}
-	const open = "store.redis: is read and written on another host without password and TLS: wants rediss:// and a password, a Redis at a " +
-		"loopback address, or store.insecure: true"
-	const unchecked = "store.redis: may be whatever answers on another host, as skip_verify checks no certificate: wants a certificate that " +
-		"the machine trusts, or store.insecure: true"
-	const nobody = "store.redis: is read and written on another host without password: wants one, or store.insecure: true"
+	const open = "store.redis: is read and written on another host without password and TLS: wants rediss:// and " +
+		"a password, a Redis at a loopback address, or store.insecure: true"
+	const unchecked = "store.redis: may be whatever answers on another host, as skip_verify checks no certificate: " +
+		"wants a certificate that the machine trusts, or store.insecure: true"
+	const nobody = "store.redis: is read and written on another host without password: wants one, or " +
+		"store.insecure: true"
 	for redis, fault := range map[string]string{
 		"rediss://10.0.0.5:6379":                            nobody,
 		"rediss://u@10.0.0.5:6379":                          nobody,
@@ -128,7 +132,8 @@ func TestProductionRefusesWhatGivesSecretsAway(t *testing.T) {
 		}
 		assert.Equal(t, []string{fault}, faultsOf(t, err), redis)
 	}
-	const short = "ranges[0].webhook.secrets[0]: wants at least 24 bytes behind whsec_ in production, such as openssl rand -base64 32 makes"
+	const short = "ranges[0].webhook.secrets[0]: wants at least 24 bytes behind whsec_ in production, such as " +
+		"openssl rand -base64 32 makes"
 	_, err := Parse([]byte(production("redis://localhost", "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTI=")), nil)
 	assert.Equal(t, []string{short}, faultsOf(t, err), "23 bytes")
 	_, err = Parse([]byte(production("redis://localhost", "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz")), nil)

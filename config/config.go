@@ -158,7 +158,8 @@ const (
 // Store configures where the gateway keeps its state: exactly one of SQLite and Redis.
 type Store struct {
 	SQLite string `yaml:"sqlite,omitempty"` // path of the file; default data/rangegate.db when Redis is empty too
-	Redis  Secret `yaml:"redis,omitempty"`  // redis:// or rediss:// url (redisOptions); a Secret, as it may carry passwords
+	// redis:// or rediss:// url (redisOptions); a Secret, as it may carry passwords
+	Redis Secret `yaml:"redis,omitempty"`
 	// Insecure accepts in production a Redis on another host that whoever is on its network can read or take
 	// the place of.
 	Insecure  bool      `yaml:"insecure,omitempty"`
@@ -214,15 +215,16 @@ func (n Nodes) AdvertisedAddress(listening string) string {
 
 // Range is one shooting range with its credentials and its layout.
 type Range struct {
-	ID         uuid.UUID     `yaml:"id"`
-	Name       string        `yaml:"name"`
-	Token      Secret        `yaml:"token,omitempty"` // a single token; complete moves it to Tokens
-	Tokens     []RangeToken  `yaml:"tokens"`          // several of several POS systems, or during rotation
-	Purchasing bool          `yaml:"purchasing"`
-	Currency   string        `yaml:"currency,omitempty"` // of prices, such as EUR; empty: none is shown
-	OnLinkLoss LinkLoss      `yaml:"on_link_loss"`       // default run_out
-	LinkTLS    LinkTLS       `yaml:"link_tls,omitempty"`
-	LinkGrace  time.Duration `yaml:"link_grace"` // time for which a lane with a link that is down stays usable; default 30s
+	ID         uuid.UUID    `yaml:"id"`
+	Name       string       `yaml:"name"`
+	Token      Secret       `yaml:"token,omitempty"` // a single token; complete moves it to Tokens
+	Tokens     []RangeToken `yaml:"tokens"`          // several of several POS systems, or during rotation
+	Purchasing bool         `yaml:"purchasing"`
+	Currency   string       `yaml:"currency,omitempty"` // of prices, such as EUR; empty: none is shown
+	OnLinkLoss LinkLoss     `yaml:"on_link_loss"`       // default run_out
+	LinkTLS    LinkTLS      `yaml:"link_tls,omitempty"`
+	// time for which a lane with a link that is down stays usable; default 30s
+	LinkGrace time.Duration `yaml:"link_grace"`
 	// ClearAfter is how long after a session's end its lane counts as clear without anybody's word; default 2m.
 	ClearAfter      time.Duration `yaml:"clear_after"`
 	SellBeforeClear bool          `yaml:"sell_before_clear"` // the POS may sell a lane that is not clear; default true
@@ -293,23 +295,27 @@ const (
 // LinkTLS names the certificates that the range's lane controllers at wss:// addresses may have; at most one of the two
 // is set. Without either the machine's own list of authorities decides.
 type LinkTLS struct {
-	CA          string `yaml:"ca,omitempty"`          // a PEM file: certificates signed by one of these
-	Fingerprint string `yaml:"fingerprint,omitempty"` // sha256: and 64 hexadecimal digits: that one certificate (of its DER)
+	CA string `yaml:"ca,omitempty"` // a PEM file: certificates signed by one of these
+	// sha256: and 64 hexadecimal digits: that one certificate (of its DER)
+	Fingerprint string `yaml:"fingerprint,omitempty"`
 }
 
 // Webhook configures where and how an integrator receives events.
 type Webhook struct {
 	// Name tells the range's webhooks apart in the event log, where it stays, in logs and in metrics. Of one
 	// in Webhooks the default is the host in URL.
-	Name        string        `yaml:"name,omitempty"`
-	URL         string        `yaml:"url"`                 // https; http in the playground
-	Secrets     []Secret      `yaml:"secrets,omitempty"`   // whsec_<base64>, at most two; two during rotation
-	Kinds       []string      `yaml:"kinds,omitempty"`     // the events that it gets, some of EventKinds; none: all but the last three
-	Purchases   bool          `yaml:"purchases,omitempty"` // it decides purchases, as one of Webhooks does and Webhook always
-	Timeout     time.Duration `yaml:"timeout"`             // of one attempt, default 10s
-	Concurrency int           `yaml:"concurrency"`         // attempts at a time, default 16; purchases have slots of their own
-	Queue       int           `yaml:"queue"`               // events that may wait, default 10,000; above it the oldest are dropped
-	Retry       *Retry        `yaml:"retry,omitempty"`     // nil: each event is attempted once
+	Name    string   `yaml:"name,omitempty"`
+	URL     string   `yaml:"url"`               // https; http in the playground
+	Secrets []Secret `yaml:"secrets,omitempty"` // whsec_<base64>, at most two; two during rotation
+	// the events that it gets, some of EventKinds; none: all but the last three
+	Kinds []string `yaml:"kinds,omitempty"`
+	// it decides purchases, as one of Webhooks does and Webhook always
+	Purchases bool          `yaml:"purchases,omitempty"`
+	Timeout   time.Duration `yaml:"timeout"` // of one attempt, default 10s
+	// attempts at a time, default 16; purchases have slots of their own
+	Concurrency int    `yaml:"concurrency"`
+	Queue       int    `yaml:"queue"`           // events that may wait, default 10,000; above it the oldest are dropped
+	Retry       *Retry `yaml:"retry,omitempty"` // nil: each event is attempted once
 	// AllowPrivate permits loopback, private, link-local and multicast addresses of the URL in production. No
 	// redirect is followed, so it opens nothing else.
 	AllowPrivate bool `yaml:"allow_private,omitempty"`
@@ -317,7 +323,8 @@ type Webhook struct {
 
 // Retry has events attempted again whose delivery failed.
 type Retry struct {
-	For time.Duration `yaml:"for"` // from the first attempt on, default 24h; at least MinRetryFor, at most the events' retention
+	// from the first attempt on, default 24h; at least MinRetryFor, at most the events' retention
+	For time.Duration `yaml:"for"`
 }
 
 // MinRetryFor is the least For: for a minute an event keeps its order, and that a receiver is away for less
@@ -385,26 +392,30 @@ type Group struct {
 
 // Bay is a container that groups lanes.
 type Bay struct {
-	ID    uuid.UUID `yaml:"id"`
-	Name  string    `yaml:"name"`
-	Hours *Hours    `yaml:"hours,omitempty"` // its own, within the range's: no sale on its lanes may end outside of both
+	ID   uuid.UUID `yaml:"id"`
+	Name string    `yaml:"name"`
+	// its own, within the range's: no sale on its lanes may end outside of both
+	Hours *Hours `yaml:"hours,omitempty"`
 }
 
 // Lane is one lane and the hardware behind it.
 type Lane struct {
 	ID         uuid.UUID `yaml:"id"`
 	Name       string    `yaml:"name"`
-	Bay        uuid.UUID `yaml:"bay"`                  // a bay of the same range
-	Accessible bool      `yaml:"accessible"`           // default true
-	ScreenKey  Secret    `yaml:"screen_key,omitempty"` // of the lane screen, 16 to 128 letters, digits, . _ ~ -; empty: no lane screen
-	Link       Link      `yaml:"link"`
+	Bay        uuid.UUID `yaml:"bay"`        // a bay of the same range
+	Accessible bool      `yaml:"accessible"` // default true
+	// of the lane screen, 16 to 128 letters, digits, . _ ~ -; empty: no lane screen
+	ScreenKey Secret `yaml:"screen_key,omitempty"`
+	Link      Link   `yaml:"link"`
 }
 
 // Link configures the connection to the lane's controller.
 type Link struct {
-	Driver  string `yaml:"driver"`            // sim, websocket or incoming, default sim
-	Address string `yaml:"address,omitempty"` // of websocket: ws:// or wss:// url, each lane's own; the others have none
-	Key     Secret `yaml:"key,omitempty"`     // that both sides prove to have, of MinLinkKey characters or more; empty: none
+	Driver string `yaml:"driver"` // sim, websocket or incoming, default sim
+	// of websocket: ws:// or wss:// url, each lane's own; the others have none
+	Address string `yaml:"address,omitempty"`
+	// that both sides prove to have, of MinLinkKey characters or more; empty: none
+	Key Secret `yaml:"key,omitempty"`
 }
 
 // The link drivers of this release.
@@ -431,7 +442,8 @@ func (r Range) Receivers() []Webhook {
 
 // EventKinds are the kinds of events that a webhook can have without the others.
 var EventKinds = []string{
-	"help", "carrierHit", "sessionCreated", "sessionStarted", "sessionPaused", "sessionResumed", "sessionStopped", "sessionModified",
+	"help", "carrierHit", "sessionCreated", "sessionStarted", "sessionPaused", "sessionResumed", "sessionStopped",
+	"sessionModified",
 	"sessionEnding", sessionExpired, "sessionBeyond",
 }
 

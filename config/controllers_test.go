@@ -41,11 +41,18 @@ func TestRulesOfControllersThatDialIn(t *testing.T) {
 		edits         []string
 		faults        []string
 	}{
-		"no address to dial": {"", dialsIn, nil, []string{lane + "driver: wants the section controllers, with the address that controllers dial"}},
-		"no address in it":   {"controllers: {admit: 5}\n", dialsIn, nil, []string{"controllers.address: wants host:port, such as 127.0.0.1:8080"}},
+		"no address to dial": {
+			"", dialsIn, nil,
+			[]string{lane + "driver: wants the section controllers, with the address that controllers dial"},
+		},
+		"no address in it": {
+			"controllers: {admit: 5}\n", dialsIn, nil,
+			[]string{"controllers.address: wants host:port, such as 127.0.0.1:8080"},
+		},
 		"an address of the lane": {
 			dialsKeyed, "Lane 1, link: {driver: incoming, address: 'ws://h/1'},", nil,
-			[]string{lane + "address: the incoming driver takes no address: the controller dials the gateway's controllers.address"},
+			[]string{lane + "address: the incoming driver takes no address: the controller dials the gateway's " +
+				"controllers.address"},
 		},
 		"a short key": {
 			dialsKeyed, "Lane 1, link: {driver: incoming, key: short},", nil,
@@ -55,14 +62,21 @@ func TestRulesOfControllersThatDialIn(t *testing.T) {
 			"controllers: {address: '127.0.0.1:8443', tls: {key: k.pem}}\n", dialsIn, nil,
 			[]string{"controllers.tls.certificate: missing; tls wants certificate and key"},
 		},
-		"the address of the API": {"controllers: {address: '127.0.0.1:8080'}\n", dialsIn, nil, []string{"controllers.address: the same as http.address"}},
-		"a proxy that nobody mentioned": {"controllers: {address: '127.0.0.1:8443', trusted_proxies: [10.0.0.1, host]}\n", dialsIn, nil, []string{
+		"the address of the API": {
+			"controllers: {address: '127.0.0.1:8080'}\n", dialsIn, nil,
+			[]string{"controllers.address: the same as http.address"},
+		},
+		"a proxy that nobody mentioned": {"controllers: {address: '127.0.0.1:8443', trusted_proxies: [10.0.0.1, " +
+			"host]}\n", dialsIn, nil, []string{
 			"controllers.trusted_proxies: wants controllers.behind_proxy: true",
 			"controllers.trusted_proxies[1]: wants an IP address, or a network such as 10.1.0.0/16",
 		}},
-		"too many a second": {"controllers: {address: '127.0.0.1:8443', admit: 100001}\n", dialsIn, nil, []string{"controllers.admit: at most 100000 new links a second"}},
-		"in the clear":      {"controllers: {address: '127.0.0.1:8443'}\n", dialsIn, nil, nil},
-		"behind a proxy":    {"controllers: {address: '127.0.0.1:8443', behind_proxy: true}\n", dialsIn, nil, nil},
+		"too many a second": {
+			"controllers: {address: '127.0.0.1:8443', admit: 100001}\n", dialsIn, nil,
+			[]string{"controllers.admit: at most 100000 new links a second"},
+		},
+		"in the clear":   {"controllers: {address: '127.0.0.1:8443'}\n", dialsIn, nil, nil},
+		"behind a proxy": {"controllers: {address: '127.0.0.1:8443', behind_proxy: true}\n", dialsIn, nil, nil},
 	} {
 		_, err := Parse([]byte(production(t, c.section, c.lane, c.edits...)), nil)
 		if c.faults == nil {
@@ -74,13 +88,15 @@ func TestRulesOfControllersThatDialIn(t *testing.T) {
 
 	// A range that accepts no insecure links.
 	for section, faults := range map[string][]string{
-		"controllers: {address: '127.0.0.1:8443'}\n": {"controllers.tls: missing; wants certificate and key in production, controllers.behind_proxy: true " +
-			"where a proxy in front has TLS, or insecure_links: true in every range whose controllers dial"},
+		"controllers: {address: '127.0.0.1:8443'}\n": {"controllers.tls: missing; wants " +
+			"certificate and key in production, controllers.behind_proxy: true where a proxy in front has TLS, " +
+			"or insecure_links: true in every range whose controllers dial"},
 		"controllers: {address: '127.0.0.1:8443', behind_proxy: true}\n": nil,
 		dialsKeyed: nil,
 	} {
 		text := strings.Replace(production(t, section, dialsIn), strict, "", 1)
-		text = strings.Replace(text, "driver: websocket, address: 'ws://h/2'", "driver: incoming, key: 5GhZ9qJ0sX2vB7nM1cL5kW", 1)
+		text = strings.Replace(text, "driver: websocket, address: 'ws://h/2'",
+			"driver: incoming, key: 5GhZ9qJ0sX2vB7nM1cL5kW", 1)
 		_, err := Parse([]byte(text), nil)
 		if faults == nil {
 			assert.NoError(t, err, section)
@@ -88,8 +104,8 @@ func TestRulesOfControllersThatDialIn(t *testing.T) {
 			assert.Equal(t, faults, faultsOf(t, err), section)
 		}
 		_, err = Parse([]byte(strings.Replace(text, ", key: 5GhZ9qJ0sX2vB7nM1cL5kW", "", 1)), nil)
-		assert.Contains(t, faultsOf(t, err), "ranges[0].lanes[1].link.key: missing; wants what the command new-key prints in production, "+
-			"or insecure_links: true in the range", section)
+		assert.Contains(t, faultsOf(t, err), "ranges[0].lanes[1].link.key: missing; wants what the command new-key "+
+			"prints in production, or insecure_links: true in the range", section)
 	}
 }
 
@@ -100,7 +116,8 @@ func TestWhatIsSaidOfControllersThatDialIn(t *testing.T) {
 	assert.Equal(t, []string{"controllers"}, cfg.Unused(), "no lane's controller dials")
 	cfg.Ranges[0].Lanes[0].Link = Link{Driver: DriverIncoming, Key: "4GhZ9qJ0sX2vB7nM1cL5kW"}
 	assert.Empty(t, cfg.Unused())
-	assert.Equal(t, []string{"controllers.address"}, exposed(cfg), "between the proxy and the gateway it is in the clear")
+	assert.Equal(t, []string{"controllers.address"}, exposed(cfg),
+		"between the proxy and the gateway it is in the clear")
 	cfg.Controllers.Address = "127.0.0.1:8443"
 	assert.Empty(t, exposed(cfg))
 	cfg.Controllers.BehindProxy = false
@@ -112,14 +129,26 @@ func TestWhichChangesOfControllersNeedARestart(t *testing.T) {
 		change        func(*Config)
 		restart, keys []string
 	}{
-		"another address":       {func(c *Config) { c.Controllers.Address = "127.0.0.1:1" }, []string{"controllers.address"}, nil},
-		"another certificate":   {func(c *Config) { c.Controllers.TLS.Key = "k" }, []string{"controllers.tls.key"}, nil},
-		"none any more":         {func(c *Config) { c.Controllers = nil }, []string{"controllers"}, nil},
-		"more links a second":   {func(c *Config) { c.Controllers.Admit = 5 }, nil, []string{"controllers.admit"}},
-		"another trusted proxy": {func(c *Config) { c.Controllers.TrustedProxies = []string{"::1"} }, nil, []string{"controllers.trusted_proxies"}},
+		"another address": {
+			func(c *Config) { c.Controllers.Address = "127.0.0.1:1" },
+			[]string{"controllers.address"},
+			nil,
+		},
+		"another certificate": {
+			func(c *Config) { c.Controllers.TLS.Key = "k" },
+			[]string{"controllers.tls.key"},
+			nil,
+		},
+		"none any more":       {func(c *Config) { c.Controllers = nil }, []string{"controllers"}, nil},
+		"more links a second": {func(c *Config) { c.Controllers.Admit = 5 }, nil, []string{"controllers.admit"}},
+		"another trusted proxy": {
+			func(c *Config) { c.Controllers.TrustedProxies = []string{"::1"} }, nil,
+			[]string{"controllers.trusted_proxies"},
+		},
 	} {
 		before, after := twoRanges(t)
-		before.Controllers, after.Controllers = &Controllers{Address: "127.0.0.1:2"}, &Controllers{Address: "127.0.0.1:2"}
+		before.Controllers, after.Controllers = &Controllers{Address: "127.0.0.1:2"},
+			&Controllers{Address: "127.0.0.1:2"}
 		tt.change(&after)
 		d := Compare(before, after)
 		assert.Equal(t, tt.restart, d.Restart, name)
@@ -127,5 +156,6 @@ func TestWhichChangesOfControllersNeedARestart(t *testing.T) {
 	}
 	before, after := twoRanges(t)
 	after.Ranges[0].Lanes[1].Link = Link{Driver: DriverIncoming}
-	require.Len(t, Compare(before, after).Changed[0].Reconnect, 1, "the lane's link is made anew when the other side dials from now on")
+	require.Len(t, Compare(before, after).Changed[0].Reconnect, 1,
+		"the lane's link is made anew when the other side dials from now on")
 }

@@ -34,7 +34,8 @@ type RangeDifference struct {
 
 // needRestart are the settings that cannot change while the gateway runs.
 var needRestart = []string{
-	"environment", "http.address", "http.tls", "operations.address", "operations.tls", "store.sqlite", "store.redis", "store.retention",
+	"environment", "http.address", "http.tls", "operations.address", "operations.tls", "store.sqlite", "store.redis",
+	"store.retention",
 	"controllers.address", "controllers.tls", "controllers.behind_proxy", "nodes",
 }
 
@@ -45,7 +46,8 @@ func Compare(before, after Config) Difference {
 		within := func(section string) bool { return key == section || strings.HasPrefix(key, section+".") }
 		switch {
 		case key == "ranges":
-		case key == "controllers", slices.ContainsFunc(needRestart, within): // the first: the section was added, or taken out
+		// the first: the section was added, or taken out
+		case key == "controllers", slices.ContainsFunc(needRestart, within):
 			d.Restart = append(d.Restart, key)
 		default:
 			d.Keys = append(d.Keys, key)
@@ -157,7 +159,8 @@ func writeCanonical(to io.Writer, v reflect.Value) {
 		}
 	case reflect.Map:
 		_, _ = fmt.Fprintf(to, "%d,", v.Len())
-		for _, key := range slices.SortedFunc(slices.Values(v.MapKeys()), func(a, b reflect.Value) int { return cmp.Compare(a.String(), b.String()) }) {
+		for _, key := range slices.SortedFunc(slices.Values(v.MapKeys()),
+			func(a, b reflect.Value) int { return cmp.Compare(a.String(), b.String()) }) {
 			writeCanonical(to, key)
 			writeCanonical(to, v.MapIndex(key))
 		}

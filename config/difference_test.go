@@ -31,11 +31,15 @@ func TestEveryChangedKeyIsNamed(t *testing.T) {
 		change func(*Config)
 		want   Difference
 	}{
-		"keys that need a restart": {func(c *Config) { c.HTTP.Address, c.Store.Retention.Cap = "127.0.0.1:1", 5 }, Difference{
-			Restart: []string{"http.address", "store.retention.cap"},
-		}},
+		"keys that need a restart": {
+			func(c *Config) { c.HTTP.Address, c.Store.Retention.Cap = "127.0.0.1:1", 5 },
+			Difference{
+				Restart: []string{"http.address", "store.retention.cap"},
+			},
+		},
 		"the nodes": {func(c *Config) { c.Nodes = &Nodes{Name: "a"} }, Difference{Restart: []string{"nodes"}}},
-		"limits and the operator's token": {func(c *Config) { c.HTTP.Limits.Requests, c.Operations.Token = ptr(5), "another" }, Difference{
+		"limits and the operator's " +
+			"token": {func(c *Config) { c.HTTP.Limits.Requests, c.Operations.Token = ptr(5), "another" }, Difference{
 			Keys: []string{"http.limits.requests", "operations.token"},
 		}},
 		"one range replaces another": {func(c *Config) { c.Ranges[1].ID = uuid.Max }, Difference{
@@ -43,7 +47,10 @@ func TestEveryChangedKeyIsNamed(t *testing.T) {
 		}},
 		"keys of a range": {func(c *Config) {
 			c.Ranges[1].Webhook.Queue, c.Ranges[1].Products = 7, nil
-		}, Difference{Changed: []RangeDifference{{ID: uuid.MustParse("11111111-1111-4111-8111-222222222222"), Keys: []string{"webhook.queue", "products"}}}}},
+		}, Difference{Changed: []RangeDifference{{
+			ID:   uuid.MustParse("11111111-1111-4111-8111-222222222222"),
+			Keys: []string{"webhook.queue", "products"},
+		}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before, after := twoRanges(t)
@@ -70,7 +77,8 @@ func TestAddedChangedRemovedAndReorderedLanes(t *testing.T) {
 func TestAcceptedInsecureLinks(t *testing.T) {
 	before, after := twoRanges(t)
 	after.Ranges[0].InsecureLinks = true
-	require.Equal(t, []RangeDifference{{ID: after.Ranges[0].ID, Keys: []string{"insecure_links"}}}, Compare(before, after).Changed)
+	require.Equal(t, []RangeDifference{{ID: after.Ranges[0].ID, Keys: []string{"insecure_links"}}},
+		Compare(before, after).Changed)
 }
 
 func TestSettingsOfAllControllersReconnectThemAll(t *testing.T) {
@@ -110,7 +118,10 @@ func TestTheDigestIsOfTheRangesAlone(t *testing.T) {
 // Opening hours are compared part by part; nodes with other exceptions are told apart.
 func TestOpeningHoursThatDiffer(t *testing.T) {
 	whole := func() *Hours {
-		return &Hours{Timezone: "UTC", Week: Week{Monday: []string{"09:00-22:00"}}, Exceptions: map[Date][]string{"2026-12-24": {}, "2026-12-25": {"10:00-12:00"}}}
+		return &Hours{
+			Timezone: "UTC", Week: Week{Monday: []string{"09:00-22:00"}},
+			Exceptions: map[Date][]string{"2026-12-24": {}, "2026-12-25": {"10:00-12:00"}},
+		}
 	}
 	for key, change := range map[string]func(*Hours){
 		"hours.timezone":    func(h *Hours) { h.Timezone = "Europe/Berlin" },
@@ -122,10 +133,12 @@ func TestOpeningHoursThatDiffer(t *testing.T) {
 		require.True(t, Compare(before, after).Empty())
 		require.Equal(t, before.RangesDigest(), after.RangesDigest())
 		change(after.Ranges[0].Hours)
-		require.Equal(t, []RangeDifference{{ID: after.Ranges[0].ID, Keys: []string{key}}}, Compare(before, after).Changed)
+		require.Equal(t, []RangeDifference{{ID: after.Ranges[0].ID, Keys: []string{key}}},
+			Compare(before, after).Changed)
 		require.NotEqual(t, before.RangesDigest(), after.RangesDigest(), key)
 	}
 	before, after := twoRanges(t)
 	after.Ranges[0].Hours = whole()
-	require.Equal(t, []RangeDifference{{ID: after.Ranges[0].ID, Keys: []string{"hours"}}}, Compare(before, after).Changed)
+	require.Equal(t, []RangeDifference{{ID: after.Ranges[0].ID, Keys: []string{"hours"}}},
+		Compare(before, after).Changed)
 }

@@ -60,7 +60,8 @@ func (d *document) value(n *yaml.Node, target reflect.Value, p path) bool {
 			return d.leaf(n, target.Field(tokenText), p)
 		}
 		if n.Kind != yaml.MappingNode {
-			d.found.unread(p, "wants keys and values, such as {%s: …} (line %d)", sections[target.Type()][0].key, n.Line)
+			d.found.unread(p, "wants keys and values, such as {%s: …} (line %d)",
+				sections[target.Type()][0].key, n.Line)
 			return false
 		}
 		d.section(n, target, p)
@@ -242,8 +243,8 @@ func (d *document) unknown(key *yaml.Node, among []setting, p path, mayBeSecret 
 // removed are the settings of older releases, with what to do instead.
 var removed = map[path]string{"store.bolt": boltRemoved}
 
-const boltRemoved = "the embedded store is SQLite now: with the release that wrote the bolt file run rangegate store export, set " +
-	"store.sqlite to a new file in place of store.bolt, then run rangegate store import"
+const boltRemoved = "the embedded store is SQLite now: with the release that wrote the bolt file run rangegate " +
+	"store export, set store.sqlite to a new file in place of store.bolt, then run rangegate store import"
 
 // parse reads one YAML document. An empty file is an empty document.
 func parse(data []byte) (*yaml.Node, error) {
@@ -276,8 +277,9 @@ func malformed(err error, data []byte) error {
 	if m := unknownAnchor.FindStringSubmatch(text); m != nil {
 		before, _, _ := bytes.Cut(data, []byte("*"+m[1]))
 		return Fault{
-			Path:    fmt.Sprintf("line %d", 1+bytes.Count(before, []byte("\n"))),
-			Problem: "malformed YAML: refers to an anchor that the file does not have; a value that begins with * needs quotes",
+			Path: fmt.Sprintf("line %d", 1+bytes.Count(before, []byte("\n"))),
+			Problem: "malformed YAML: refers to an anchor that the file does not have; a value that begins " +
+				"with * needs quotes",
 		}
 	}
 	if m := atLine.FindStringSubmatch(text); m != nil {

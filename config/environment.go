@@ -120,7 +120,8 @@ func locate(v reflect.Value, steps []step, indexes []string) (target reflect.Val
 
 // hint suggests the variable with the nearest name, with the given indexes.
 func hint(pattern string, indexes []string) string {
-	meant := nearest(pattern, slices.Concat(slices.Sorted(maps.Keys(variables)), slices.Sorted(maps.Keys(fileVariables))))
+	meant := nearest(pattern, slices.Concat(slices.Sorted(maps.Keys(variables)),
+		slices.Sorted(maps.Keys(fileVariables))))
 	if meant == "" || strings.Count(meant, "#") != len(indexes) {
 		return ""
 	}

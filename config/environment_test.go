@@ -44,7 +44,8 @@ func TestTheEnvironmentOverridesEveryKindOfValue(t *testing.T) {
 	assert.Equal(t, time.Minute, north.LinkGrace)
 	assert.True(t, north.Purchasing)
 	assert.Equal(t, &Hours{Timezone: "Europe/Berlin", Week: Week{Monday: []string{"09:00-22:00"}}}, north.Hours)
-	assert.Equal(t, Secret("$argon2id$v=19$m=65536,t=2,p=2$c29tZSBzYWx0$c29tZSBoYXNoIG9mIGEgcGlu"), north.Staff[0].PinHash)
+	assert.Equal(t, Secret("$argon2id$v=19$m=65536,t=2,p=2$c29tZSBzYWx0$c29tZSBoYXNoIG9mIGEgcGlu"),
+		north.Staff[0].PinHash)
 	assert.Equal(t, Secret("the-key-of-a-screen"), north.Lanes[1].ScreenKey)
 	assert.Equal(t, Secret("link"), north.Lanes[1].Link.Key)
 	assert.False(t, north.Lanes[1].Accessible)
@@ -52,7 +53,8 @@ func TestTheEnvironmentOverridesEveryKindOfValue(t *testing.T) {
 }
 
 func TestSecretsCanComeFromTheEnvironmentAlone(t *testing.T) {
-	const a, b, c = "22222222-2222-4222-8222-22222222222a", "22222222-2222-4222-8222-22222222222b", "22222222-2222-4222-8222-22222222222c"
+	const a, b, c = "22222222-2222-4222-8222-22222222222a", "22222222-2222-4222-8222-22222222222b",
+		"22222222-2222-4222-8222-22222222222c"
 	text := edited(t, "    token: 22222222-2222-4222-8222-222222222222\n", "")
 	cfg, err := Parse([]byte(text), []string{
 		"RANGEGATE_RANGES_0_TOKENS_1=" + b,
@@ -89,11 +91,17 @@ func TestALimitMayBeNone(t *testing.T) {
 	} {
 		cfg, err := parsed()
 		require.NoError(t, err)
-		assert.Equal(t, []Limit{0, 0, 60}, []Limit{*cfg.HTTP.Limits.Requests, *cfg.HTTP.Limits.Burst, *cfg.HTTP.Limits.Failures})
+		assert.Equal(t, []Limit{0, 0, 60}, []Limit{
+			*cfg.HTTP.Limits.Requests, *cfg.HTTP.Limits.Burst,
+			*cfg.HTTP.Limits.Failures,
+		})
 	}
 	cfg, err := Parse([]byte(smallest), []string{"RANGEGATE_HTTP_LIMITS_REQUESTS=10"})
 	require.NoError(t, err)
-	assert.Equal(t, []Limit{10, 20, 60}, []Limit{*cfg.HTTP.Limits.Requests, *cfg.HTTP.Limits.Burst, *cfg.HTTP.Limits.Failures})
+	assert.Equal(t, []Limit{10, 20, 60}, []Limit{
+		*cfg.HTTP.Limits.Requests, *cfg.HTTP.Limits.Burst,
+		*cfg.HTTP.Limits.Failures,
+	})
 	_, err = Parse([]byte(smallest), []string{"RANGEGATE_HTTP_LIMITS_BURST=0"})
 	assert.Equal(t, []string{"http.limits.burst: must be more than 0 while requests is limited"}, faultsOf(t, err))
 }
@@ -110,10 +118,13 @@ func TestMovingToRedisByTheEnvironment(t *testing.T) {
 
 func TestFaultsOfTheEnvironment(t *testing.T) {
 	for entry, problem := range map[string]string{
-		"RANGEGATE_RANGES_0_STAF_0_NAME=x":             "no such setting, did you mean RANGEGATE_RANGES_0_STAFF_0_NAME?",
-		"RANGEGATE_HTTP_ADDRSS=x":                      "no such setting, did you mean RANGEGATE_HTTP_ADDRESS?",
-		"RANGEGATE_RANGES_0_LANES_12_LINK_KEI=x":       "no such setting, did you mean RANGEGATE_RANGES_0_LANES_12_LINK_KEY?",
-		"RANGEGATE_RANGES_0_ON_LINKLOSS=x":             "no such setting, did you mean RANGEGATE_RANGES_0_ON_LINK_LOSS?",
+		"RANGEGATE_RANGES_0_STAF_0_NAME=x": "no such setting, did you mean " +
+			"RANGEGATE_RANGES_0_STAFF_0_NAME?",
+		"RANGEGATE_HTTP_ADDRSS=x": "no such setting, did you mean RANGEGATE_HTTP_ADDRESS?",
+		"RANGEGATE_RANGES_0_LANES_12_LINK_KEI=x": "no such setting, did you mean " +
+			"RANGEGATE_RANGES_0_LANES_12_LINK_KEY?",
+		"RANGEGATE_RANGES_0_ON_LINKLOSS=x": "no such setting, did you mean " +
+			"RANGEGATE_RANGES_0_ON_LINK_LOSS?",
 		"RANGEGATE_COFFEE=x":                           "no such setting",
 		"RANGEGATE_=x":                                 "no such setting",
 		"RANGEGATE_RANGES_0_LANES=x":                   "no such setting",

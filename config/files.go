@@ -95,7 +95,8 @@ func (f *secretFiles) read(path string) (lines []Secret, problem string) {
 	case !filepath.IsLocal(path):
 		return nil, "wants an absolute path, or the name of a credential of the systemd unit"
 	case f.credentials == "":
-		return nil, "is no absolute path, and " + credentialsVariable + " is not set: wants an absolute path, or LoadCredential= in the systemd unit"
+		return nil, "is no absolute path, and " + credentialsVariable +
+			" is not set: wants an absolute path, or LoadCredential= in the systemd unit"
 	default:
 		path = filepath.Join(f.credentials, path)
 	}
@@ -131,7 +132,8 @@ func readSecret(path string) (text, problem string) {
 	case err != nil:
 		return "", unreadable(err)
 	case info.Mode().Perm()&0o006 != 0:
-		return "", "names a file that every user of this machine can read or change: wants mode 0640 or 0600 (chmod o= FILE)"
+		return "", "names a file that every user of this machine can read or change: wants mode 0640 or " +
+			"0600 (chmod o= FILE)"
 	}
 	content, err := io.ReadAll(io.LimitReader(file, maxSecretFile+1))
 	switch {

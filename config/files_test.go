@@ -36,7 +36,8 @@ func TestEverySecretCanComeFromAFile(t *testing.T) {
 	configuration := func(operator, redis, tokens, token, whsec, pin, screen, link string) string {
 		return edited(t,
 			"    token: 22222222-2222-4222-8222-222222222222\n", fmt.Sprintf(
-				"    %s\n    %s\n    webhook: {url: 'http://h', %s}\n    staff: [{name: sam, %s}]\n", tokens, token, whsec, pin),
+				"    %s\n    %s\n    webhook: {url: 'http://h', %s}\n    staff: [{name: sam, %s}]\n", tokens,
+				token, whsec, pin),
 			"Lane 1,", fmt.Sprintf("Lane 1, %s, link: {%s},", screen, link),
 		) + fmt.Sprintf("operations: {%s}\nstore: {%s}\n", operator, redis)
 	}
@@ -44,9 +45,11 @@ func TestEverySecretCanComeFromAFile(t *testing.T) {
 	written, err := Parse([]byte(configuration("token: op", "redis: 'rediss://u:p@cache/2'",
 		"tokens: [22222222-2222-4222-8222-22222222222a, 22222222-2222-4222-8222-22222222222b]",
 		"token: 22222222-2222-4222-8222-22222222222c",
-		"secrets: ["+PlaygroundSecret+"]", "pin_hash: '"+pinInFile+"'", "screen_key: the-key-of-a-screen", "key: sesame")), nil)
+		"secrets: ["+PlaygroundSecret+"]", "pin_hash: '"+pinInFile+"'", "screen_key: the-key-of-a-screen",
+		"key: sesame")), nil)
 	require.NoError(t, err)
-	read, err := Parse([]byte(configuration(file("token", "operator"), file("redis", "redis"), file("tokens", "tokens"), file("token", "token"),
+	read, err := Parse([]byte(configuration(file("token", "operator"), file("redis", "redis"), file("tokens", "tokens"),
+		file("token", "token"),
 		file("secrets", "whsec"), file("pin_hash", "pin"), file("screen_key", "screen"), file("key", "link"))), nil)
 	require.NoError(t, err)
 	assert.Equal(t, written, read)
@@ -54,8 +57,10 @@ func TestEverySecretCanComeFromAFile(t *testing.T) {
 	read.ForgetTokens()
 	assert.True(t, Compare(written, read).Empty(), "a reload sees no difference")
 
-	named, err := Parse([]byte(strings.ReplaceAll(configuration(file("token", "operator"), file("redis", "redis"), file("tokens", "tokens"),
-		file("token", "token"), file("secrets", "whsec"), file("pin_hash", "pin"), file("screen_key", "screen"), file("key", "link")),
+	named, err := Parse([]byte(strings.ReplaceAll(configuration(file("token", "operator"), file("redis", "redis"),
+		file("tokens", "tokens"),
+		file("token", "token"), file("secrets", "whsec"), file("pin_hash", "pin"), file("screen_key", "screen"),
+		file("key", "link")),
 		dir+"/", "")), []string{"CREDENTIALS_DIRECTORY=" + dir})
 	require.NoError(t, err, "a relative path is a credential of the unit")
 	named.ForgetTokens()
@@ -63,7 +68,10 @@ func TestEverySecretCanComeFromAFile(t *testing.T) {
 }
 
 func TestAVariableNamesTheFileOfASecret(t *testing.T) {
-	dir := secretsIn(t, map[string]string{"operator": "op\n", "tokens": "22222222-2222-4222-8222-22222222222a\n", "link": "sesame"})
+	dir := secretsIn(t, map[string]string{
+		"operator": "op\n", "tokens": "22222222-2222-4222-8222-22222222222a\n",
+		"link": "sesame",
+	})
 	cfg, err := Parse([]byte(smallest+"operations: {token: of the file}"), []string{
 		"CREDENTIALS_DIRECTORY=" + dir,
 		"RANGEGATE_OPERATIONS_TOKEN_FILE=operator",
@@ -99,32 +107,53 @@ func TestAVariableNamesTheFileOfASecret(t *testing.T) {
 
 func TestFaultsOfSecretFiles(t *testing.T) {
 	dir := secretsIn(t, map[string]string{
-		"planted": "planted", "empty": "\n\r\n", "two": "one\ntwo\n", "large": strings.Repeat("x", maxSecretFile+1), "bytes": "\xff\xfe",
+		"planted": "planted", "empty": "\n\r\n", "two": "one\ntwo\n", "large": strings.Repeat("x", maxSecretFile+1),
+		"bytes":     "\xff\xfe",
 		"everybody": "planted", "writable": "planted", "pin": "1234",
 	})
 	require.NoError(t, os.Chmod(filepath.Join(dir, "everybody"), 0o644))
 	require.NoError(t, os.Chmod(filepath.Join(dir, "writable"), 0o602))
 	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600))
 	for _, c := range []struct{ name, setting, fault string }{
-		{"no such file", "token_file: %s/planted-elsewhere", "operations.token_file: names a file that does not exist (line 12)"},
+		{
+			"no such file", "token_file: %s/planted-elsewhere",
+			"operations.token_file: names a file that does not exist (line 12)",
+		},
 		{"a folder", "token_file: %s", "operations.token_file: names something that is no regular file (line 12)"},
 		{"a pipe", "token_file: %s/pipe", "operations.token_file: names something that is no regular file (line 12)"},
-		{"a file below a file", "token_file: %s/planted/x", "operations.token_file: names a file that cannot be read (line 12)"},
-		{"one that everybody can read", "token_file: %s/everybody", "operations.token_file: names a file that every user of this machine can read or change: wants mode 0640 or 0600 (chmod o= FILE) (line 12)"},
-		{"one that everybody can change", "token_file: %s/writable", "operations.token_file: names a file that every user of this machine can read or change: wants mode 0640 or 0600 (chmod o= FILE) (line 12)"},
+		{
+			"a file below a file", "token_file: %s/planted/x",
+			"operations.token_file: names a file that cannot be read (line 12)",
+		},
+		{"one that everybody can read", "token_file: %s/everybody", "operations.token_file: names a file that every " +
+			"user of this machine can read or change: wants mode 0640 or 0600 (chmod o= FILE) (line 12)"},
+		{"one that everybody can change", "token_file: %s/writable", "operations.token_file: names a file that " +
+			"every user of this machine can read or change: wants mode 0640 or 0600 (chmod o= FILE) (line 12)"},
 		{"an empty one", "token_file: %s/empty", "operations.token_file: names a file that is empty (line 12)"},
 		{"more than one secret", "token_file: %s/two", "operations.token_file: wants a file with one line (line 12)"},
 		{"a large one", "token_file: %s/large", "operations.token_file: names a file of more than 64 KiB (line 12)"},
 		{"no text", "token_file: %s/bytes", "operations.token_file: names a file that is not text in UTF-8 (line 12)"},
 		{"no path", "token_file: ''", "operations.token_file: wants the path of a file (line 12)"},
 		{"a list", "token_file: [planted]", "operations.token_file: wants text (line 12)"},
-		{"a credential without its folder", "token_file: planted", "operations.token_file: is no absolute path, and CREDENTIALS_DIRECTORY is not set: " +
-			"wants an absolute path, or LoadCredential= in the systemd unit (line 12)"},
-		{"a way out of the folder", "token_file: ../planted", "operations.token_file: wants an absolute path, or the name of a credential of the systemd unit (line 12)"},
-		{"both", "token: planted, token_file: %s/planted", "operations.token_file: given beside token (lines 12 and 12); choose one"},
-		{"twice", "token_file: %[1]s/planted, token_file: %[1]s/planted", "operations.token_file: given twice (lines 12 and 12)"},
-		{"a setting that is no secret", "address_file: %s/planted", "operations.address_file: unknown key (line 12); known are address, tls, token, token_file, tokens, hosts"},
-		{"a key that is nearly one", "token_fil: %s/planted", `operations.token_fil: unknown key (line 12), did you mean "token_file"?`},
+		{"a credential without its folder", "token_file: planted", "operations.token_file: is no absolute path, and " +
+			"CREDENTIALS_DIRECTORY is not set: wants an absolute path, or LoadCredential= in the " +
+			"systemd unit (line 12)"},
+		{"a way out of the folder", "token_file: ../planted", "operations.token_file: wants an absolute path, or " +
+			"the name of a credential of the systemd unit (line 12)"},
+		{
+			"both", "token: planted, token_file: %s/planted",
+			"operations.token_file: given beside token (lines 12 and 12); choose one",
+		},
+		{
+			"twice", "token_file: %[1]s/planted, token_file: %[1]s/planted",
+			"operations.token_file: given twice (lines 12 and 12)",
+		},
+		{"a setting that is no secret", "address_file: %s/planted", "operations.address_file: unknown key (line " +
+			"12); known are address, tls, token, token_file, tokens, hosts"},
+		{
+			"a key that is nearly one", "token_fil: %s/planted",
+			`operations.token_fil: unknown key (line 12), did you mean "token_file"?`,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			text := c.setting
@@ -136,9 +165,11 @@ func TestFaultsOfSecretFiles(t *testing.T) {
 		})
 	}
 	for setting, fault := range map[string]string{
-		"staff: [{name: sam, pin_hash_file: " + dir + "/none}]": "ranges[0].staff[0].pin_hash_file: names a file that does not exist (line 6)",
-		"staff: [{name: sam, pin_hash_file: " + dir + "/pin}]":  "ranges[0].staff[0].pin_hash: wants what the command hash-pin prints, in quotes",
-		"staff: [{name: sam, pin_hash_file: ~}]":                "ranges[0].staff[0].pin_hash: missing",
+		"staff: [{name: sam, pin_hash_file: " + dir +
+			"/none}]": "ranges[0].staff[0].pin_hash_file: names a file that does not exist (line 6)",
+		"staff: [{name: sam, pin_hash_file: " + dir +
+			"/pin}]": "ranges[0].staff[0].pin_hash: wants what the command hash-pin prints, in quotes",
+		"staff: [{name: sam, pin_hash_file: ~}]": "ranges[0].staff[0].pin_hash: missing",
 	} {
 		_, err := Parse([]byte(edited(t, "name: Demo range", "name: Demo range\n    "+setting)), nil)
 		assert.Equal(t, []string{fault}, faultsOf(t, err), "what could not be read is not reported as missing too")
@@ -147,13 +178,15 @@ func TestFaultsOfSecretFiles(t *testing.T) {
 
 func TestAFileThatThisUserMayNotRead(t *testing.T) {
 	if os.Geteuid() == 0 {
-		require.Equal(t, "names a file that this user may not read", unreadable(os.ErrPermission), "root may read everything")
+		require.Equal(t, "names a file that this user may not read", unreadable(os.ErrPermission),
+			"root may read everything")
 		return
 	}
 	dir := secretsIn(t, map[string]string{"planted": "planted"})
 	require.NoError(t, os.Chmod(filepath.Join(dir, "planted"), 0))
 	_, err := Parse([]byte(smallest+"operations: {token_file: "+dir+"/planted}"), nil)
-	assert.Equal(t, []string{"operations.token_file: names a file that this user may not read (line 12)"}, faultsOf(t, err))
+	assert.Equal(t, []string{"operations.token_file: names a file that this user may not read (line 12)"},
+		faultsOf(t, err))
 }
 
 // A file is read once however many aliases repeat it, and anew by the next reading of the configuration.

@@ -67,7 +67,8 @@ func TestTheSmallestConfigurationGetsEveryDefault(t *testing.T) {
 	assert.Equal(t, "127.0.0.1:8080", cfg.HTTP.Address)
 	assert.Equal(t, "127.0.0.1:9090", cfg.Operations.Address)
 	assert.Equal(t, Info, cfg.Log.Level)
-	assert.Equal(t, Store{SQLite: "data/rangegate.db", Retention: Retention{30 * day, 90 * day, 30 * day, 1_000_000}}, cfg.Store)
+	assert.Equal(t, Store{SQLite: "data/rangegate.db", Retention: Retention{30 * day, 90 * day, 30 * day, 1_000_000}},
+		cfg.Store)
 
 	demo := cfg.Ranges[0]
 	assert.Equal(t, []RangeToken{{"22222222-2222-4222-8222-222222222222", "", ScopeSell}}, demo.Tokens)
@@ -139,10 +140,15 @@ ranges:
 `), nil)
 	require.NoError(t, err)
 
-	assert.Equal(t, HTTP{Address: ":8443", TLS: TLS{"c.pem", "k.pem"}, Limits: Limits{ptr(7), ptr(8), ptr(9), ptr(10)}}, cfg.HTTP)
-	assert.Equal(t, Operations{Address: "[::1]:0", Token: "op", Tokens: []OperationsToken{{"night shift", "night"}}}, cfg.Operations)
+	assert.Equal(t, HTTP{Address: ":8443", TLS: TLS{"c.pem", "k.pem"}, Limits: Limits{ptr(7), ptr(8), ptr(9), ptr(10)}},
+		cfg.HTTP)
+	assert.Equal(t, Operations{Address: "[::1]:0", Token: "op", Tokens: []OperationsToken{{"night shift", "night"}}},
+		cfg.Operations)
 	assert.Equal(t, []OperationsToken{{"operator", "op"}, {"night shift", "night"}}, cfg.Operations.All())
-	assert.Equal(t, Store{Redis: "rediss://u:p@cache:6379/2", Retention: Retention{time.Hour, 2 * time.Hour, 3 * time.Hour, 4}}, cfg.Store)
+	assert.Equal(t, Store{
+		Redis:     "rediss://u:p@cache:6379/2",
+		Retention: Retention{time.Hour, 2 * time.Hour, 3 * time.Hour, 4},
+	}, cfg.Store)
 
 	north := cfg.Ranges[0]
 	assert.Len(t, north.Tokens, 2)
@@ -168,10 +174,16 @@ ranges:
 	assert.Equal(t, byte(0xab), pin[31])
 	assert.Equal(t, 90*time.Second, north.LinkGrace)
 	assert.Equal(t, &Webhook{
-		"", "http://h/in", []Secret{"whsec_c2VjcmV0"}, nil, false, 3 * time.Second, 4, 5, &Retry{30 * time.Minute}, true,
+		"", "http://h/in",
+		[]Secret{"whsec_c2VjcmV0"},
+		nil, false, 3 * time.Second, 4, 5,
+		&Retry{30 * time.Minute}, true,
 	}, north.Webhook)
 	assert.Equal(t, &Products{"http://127.0.0.1:7070/pos", 2 * time.Second, true}, north.Products)
-	assert.Equal(t, []Staff{{"sam", "$argon2id$v=19$m=65536,t=2,p=2$c29tZSBzYWx0$c29tZSBoYXNoIG9mIGEgcGlu", RoleOfficer}}, north.Staff)
+	assert.Equal(t, []Staff{{
+		"sam", "$argon2id$v=19$m=65536,t=2,p=2$c29tZSBzYWx0$c29tZSBoYXNoIG9mIGEgcGlu",
+		RoleOfficer,
+	}}, north.Staff)
 	assert.Equal(t, []Role{RoleOfficer, RoleStaff}, []Role{north.ReleaseCeasefire, cfg.Ranges[1].ReleaseCeasefire})
 	assert.Equal(t, "012", north.Lanes[0].Name, "a number is a name as it was written")
 	assert.False(t, north.Lanes[0].Accessible)
@@ -184,19 +196,24 @@ ranges:
 	assert.Equal(t, LinkTLS{CA: "controllers.pem"}, south.LinkTLS)
 	_, ok = south.LinkTLS.Pin()
 	assert.False(t, ok)
-	assert.Equal(t, Link{DriverWebSocket, "wss://10.0.0.12:7400/lane?n=1", "4GhZ9qJ0sX2vB7nM1cL5kW"}, south.Lanes[0].Link)
+	assert.Equal(t, Link{DriverWebSocket, "wss://10.0.0.12:7400/lane?n=1", "4GhZ9qJ0sX2vB7nM1cL5kW"},
+		south.Lanes[0].Link)
 }
 
 func TestOpenings(t *testing.T) {
 	for text, want := range map[string]Opening{
-		"09:00-22:00": {540, 1320}, "18:00-02:00": {1080, 1560}, "18:00-24:00": {1080, 1440}, "18:00-00:00": {1080, 1440}, "00:00-24:00": {0, 1440},
+		"09:00-22:00": {540, 1320}, "18:00-02:00": {1080, 1560}, "18:00-24:00": {1080, 1440},
+		"18:00-00:00": {1080, 1440}, "00:00-24:00": {0, 1440},
 		"23:59-23:58": {1439, 2878},
 	} {
 		opening, problem := ParseOpening(text)
 		require.Empty(t, problem, text)
 		require.Equal(t, want, opening, text)
 	}
-	for _, text := range []string{"", "9:00-22:00", "09:00–22:00", "09:00-22:0", "09:60-22:00", "24:00-02:00", "09.00-22.00", "09:00-24:01", "+9:00-22:00"} {
+	for _, text := range []string{
+		"", "9:00-22:00", "09:00–22:00", "09:00-22:0", "09:60-22:00", "24:00-02:00",
+		"09.00-22.00", "09:00-24:01", "+9:00-22:00",
+	} {
 		_, problem := ParseOpening(text)
 		require.NotEmpty(t, problem, text)
 	}
@@ -210,7 +227,8 @@ func TestTheDaysOfAWeek(t *testing.T) {
 
 func TestAddressesOfRedis(t *testing.T) {
 	for _, url := range []string{
-		"redis://h", "redis://user:p%2Fw@h:6379", "rediss://[::1]:6380/15?skip_verify=true", "redis://h/0?addr=g:6379&addr=[::1]:1",
+		"redis://h", "redis://user:p%2Fw@h:6379", "rediss://[::1]:6380/15?skip_verify=true",
+		"redis://h/0?addr=g:6379&addr=[::1]:1",
 		"redis://user:pw@h:26379/2?master_name=main&addr=g&sentinel_username=u&sentinel_password=p&wait_replicas=1",
 		"redis://h?dial_timeout=1s&read_timeout=2&write_timeout=500ms&pool_timeout=1m&client_name=gateway",
 	} {
@@ -235,7 +253,10 @@ func TestWebhookDefaults(t *testing.T) {
 
 // Each of several webhooks has the defaults of one, and a name; one alone gets everything.
 func TestTheWebhooksOfARange(t *testing.T) {
-	several := Range{Purchasing: true, Webhooks: []Webhook{{URL: "https://pos.example/in", Purchases: true}, {Name: "books", URL: "https://books.example/in", Retry: &Retry{}}}}
+	several := Range{Purchasing: true, Webhooks: []Webhook{
+		{URL: "https://pos.example/in", Purchases: true},
+		{Name: "books", URL: "https://books.example/in", Retry: &Retry{}},
+	}}
 	several.complete()
 	complete := Webhook{Timeout: 10 * time.Second, Concurrency: 16, Queue: 10_000}
 	pos, books := complete, complete
@@ -361,7 +382,8 @@ func TestALargeRangeLoads(t *testing.T) {
 	var text strings.Builder
 	text.WriteString(smallest)
 	for i := 3; i <= lanes; i++ {
-		fmt.Fprintf(&text, "      - {id: 44444444-4444-4444-8444-%012d, name: Lane %d, bay: 55555555-5555-4555-8555-000000000001}\n", i, i)
+		fmt.Fprintf(&text, "      - {id: 44444444-4444-4444-8444-%012d, name: Lane %d, bay: "+
+			"55555555-5555-4555-8555-000000000001}\n", i, i)
 	}
 	cfg, err := Parse([]byte(text.String()), []string{"RANGEGATE_RANGES_0_LANES_19999_NAME=The last"})
 	require.NoError(t, err)
@@ -385,10 +407,19 @@ func TestTokensWithNamesAndScopes(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "token")
 	require.NoError(t, os.WriteFile(file, []byte(c.Reveal()+"\n"), 0o600))
 	text := strings.Replace(smallest, "token: 22222222-2222-4222-8222-222222222222",
-		"tokens: ["+a.Reveal()+", {token: "+b.Reveal()+", name: till 1}, {token_file: "+file+", name: board, scope: read}]", 1)
-	cfg, err := Parse([]byte(text), []string{"RANGEGATE_RANGES_0_TOKENS_3=" + d.Reveal(), "RANGEGATE_RANGES_0_TOKENS_3_SCOPE=read"})
+		"tokens: ["+a.Reveal()+", {token: "+b.Reveal()+", name: till 1}, {token_file: "+file+
+			", name: board, scope: read}]", 1)
+	cfg, err := Parse([]byte(text), []string{
+		"RANGEGATE_RANGES_0_TOKENS_3=" + d.Reveal(),
+		"RANGEGATE_RANGES_0_TOKENS_3_SCOPE=read",
+	})
 	require.NoError(t, err)
-	require.Equal(t, []RangeToken{{a, "", ScopeSell}, {b, "till 1", ScopeSell}, {c, "board", ScopeRead}, {d, "", ScopeRead}}, cfg.Ranges[0].Tokens)
+	require.Equal(t, []RangeToken{
+		{a, "", ScopeSell},
+		{b, "till 1", ScopeSell},
+		{c, "board", ScopeRead},
+		{d, "", ScopeRead},
+	}, cfg.Ranges[0].Tokens)
 
 	shown, err := YAML(cfg)
 	require.NoError(t, err)

@@ -49,7 +49,10 @@ func Playground(lanes int, dataDir, address, integrator string) Config {
 		Products:        &Products{URL: integrator},
 		Staff:           []Staff{{Name: PlaygroundStaff, PinHash: demoPINHash}},
 		Board:           &Board{Key: "playground-wall-board"},
-		Groups:          []Group{{ID: numbered(demoGroup, 1), Name: "Public"}, {ID: numbered(demoGroup, 2), Name: "Members"}},
+		Groups: []Group{
+			{ID: numbered(demoGroup, 1), Name: "Public"},
+			{ID: numbered(demoGroup, 2), Name: "Members"},
+		},
 	}
 	for i := range lanes {
 		bay := i/lanesInBay + 1

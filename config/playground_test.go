@@ -15,7 +15,8 @@ func TestThePlaygroundKeepsEveryRule(t *testing.T) {
 	}
 	assert.Error(t, Override(new(Playground(0, "data", "127.0.0.1:0", "http://127.0.0.1:7070")), nil))
 	assert.Error(t, Override(new(Playground(-1, "data", "127.0.0.1:0", "http://127.0.0.1:7070")), nil))
-	assert.True(t, Playground(1, "data", "127.0.0.1:8080", "http://127.0.0.1:7070").Ranges[0].SellBeforeClear, "as in a file")
+	assert.True(t, Playground(1, "data", "127.0.0.1:8080", "http://127.0.0.1:7070").Ranges[0].SellBeforeClear,
+		"as in a file")
 }
 
 func TestThePlaygroundIsTheSameInEveryRun(t *testing.T) {
@@ -43,7 +44,8 @@ func TestThePlaygroundIsTheSameInEveryRun(t *testing.T) {
 		ScreenKey:  "playground-lane-7-screen",
 		Link:       Link{Driver: "sim"},
 	}, demo.Lanes[6])
-	assert.Equal(t, demo.Lanes, Playground(200, "dir", "127.0.0.1:8080", "http://127.0.0.1:7070").Ranges[0].Lanes[:12], "whatever the number of lanes")
+	assert.Equal(t, demo.Lanes, Playground(200, "dir", "127.0.0.1:8080", "http://127.0.0.1:7070").Ranges[0].Lanes[:12],
+		"whatever the number of lanes")
 }
 
 func TestBaysAreLetteredBeyondZ(t *testing.T) {

@@ -10,17 +10,23 @@ import (
 func TestHoursOfBaysAndGroups(t *testing.T) {
 	cfg, err := Parse([]byte(edited(t,
 		"name: Demo range", "name: Demo range\n    hours: {timezone: Europe/Berlin, week: {monday: ['09:00-22:00']}}",
-		"name: Bay A}", "name: Bay A, hours: {exceptions: {2026-12-03: ['12:00-24:00']}}}, {id: 55555555-5555-4555-8555-000000000002, name: Bay B}",
+		"name: Bay A}", "name: Bay A, hours: {exceptions: {2026-12-03: ['12:00-24:00']}}}, {id: "+
+			"55555555-5555-4555-8555-000000000002, name: Bay B}",
 		"name: Public}", "name: Public, hours: {week: {monday: ['09:00-18:00'], tuesday: []}}}",
 	)), nil)
 	require.NoError(t, err)
 	r := cfg.Ranges[0]
 	whole := []string{"00:00-24:00"}
 	require.Equal(t, &Hours{
-		"Europe/Berlin", Week{whole, whole, whole, whole, whole, whole, whole}, map[Date][]string{"2026-12-03": {"12:00-24:00"}},
+		"Europe/Berlin",
+		Week{whole, whole, whole, whole, whole, whole, whole},
+		map[Date][]string{"2026-12-03": {"12:00-24:00"}},
 	}, r.Bays[0].Hours)
 	require.Nil(t, r.Bays[1].Hours)
-	require.Equal(t, &Hours{Timezone: "Europe/Berlin", Week: Week{Monday: []string{"09:00-18:00"}, Tuesday: []string{}}}, r.Groups[0].Hours)
+	require.Equal(t, &Hours{
+		Timezone: "Europe/Berlin",
+		Week:     Week{Monday: []string{"09:00-18:00"}, Tuesday: []string{}},
+	}, r.Groups[0].Hours)
 	require.True(t, r.HasHours())
 }
 

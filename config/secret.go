@@ -101,7 +101,12 @@ func weak(token string) bool {
 		characters string
 		more       float64
 	}{
-		{"0123456789", 10}, {"abcdef", 6}, {"ghijklmnopqrstuvwxyz", 20}, {"ABCDEF", 6}, {"GHIJKLMNOPQRSTUVWXYZ", 20}, {"-_+/=.", 2},
+		{"0123456789", 10},
+		{"abcdef", 6},
+		{"ghijklmnopqrstuvwxyz", 20},
+		{"ABCDEF", 6},
+		{"GHIJKLMNOPQRSTUVWXYZ", 20},
+		{"-_+/=.", 2},
 	} {
 		if strings.ContainsAny(token, kind.characters) {
 			kinds += kind.more

@@ -36,9 +36,12 @@ func TestASecretPrintsAsStarsHoweverItIsPrinted(t *testing.T) {
 func TestNoFaultAndNoOutputShowsASecret(t *testing.T) {
 	const planted = "planted"
 	good := edited(t,
-		"name: Demo range", "name: Demo range\n    staff: [{name: sam, pin_hash: '$argon2id$v=19$m=19456,t=2,p=1$cGxhbnRlZC1zYWx0$cGxhbnRlZC1oYXNoLXBsYW50ZWQ'}]\n    board: {key: planted-key-of-a-board}",
+		"name: Demo range", "name: Demo range\n    staff: [{name: sam, pin_hash: "+
+			"'$argon2id$v=19$m=19456,t=2,p=1$cGxhbnRlZC1zYWx0$cGxhbnRlZC1oYXNoLXBsYW50ZWQ'}]\n    board: {key: "+
+			"planted-key-of-a-board}",
 		"Lane 1,", "Lane 1, screen_key: planted-screen-key, link: {key: planted},",
-	) + "operations: {token: planted, tokens: [{name: night, token: planted-2}]}\nstore: {redis: 'redis://planted:planted@h/0'}"
+	) + "operations: {token: planted, tokens: [{name: night, token: planted-2}]}\nstore: {redis: " +
+		"'redis://planted:planted@h/0'}"
 	cfg, err := Parse([]byte(good), nil)
 	require.NoError(t, err)
 	text, err := YAML(cfg)
@@ -51,7 +54,9 @@ func TestNoFaultAndNoOutputShowsASecret(t *testing.T) {
 	values := []string{
 		planted, "planted-1", "'*planted'", "*planted", "&planted", "!planted x", "{planted-1: x}", "[planted]",
 		"{a: [planted]}", "planted: x",
-		"{token:planted}", "'redis://:planted@'", "'redis://planted:%zz@h'", "'redis://h?planted=planted'", "'redis://h?sentinel_password=planted'", "'redis://h?addr=u:planted@h:1'", "'http://u:planted@h:99999/'", "whsec_planted?", "sha256:planted", `"planted\q"`, "|planted",
+		"{token:planted}", "'redis://:planted@'", "'redis://planted:%zz@h'", "'redis://h?planted=planted'",
+		"'redis://h?sentinel_password=planted'", "'redis://h?addr=u:planted@h:1'", "'http://u:planted@h:99999/'",
+		"whsec_planted?", "sha256:planted", `"planted\q"`, "|planted",
 	}
 	places := []string{
 		"operations: {token: %s}", "operations: {tokens: [{token: %s}]}", "operations:\n  token: %s", "operations: %s",
@@ -74,7 +79,8 @@ func TestNoFaultAndNoOutputShowsASecret(t *testing.T) {
 	for pattern := range variables {
 		name := strings.ReplaceAll(pattern, "#", "0")
 		for _, value := range values {
-			if err := Override(new(Playground(1, "data", ":0", "http://127.0.0.1:7070")), []string{prefix + name + "=" + value}); err != nil {
+			if err := Override(new(Playground(1, "data", ":0", "http://127.0.0.1:7070")),
+				[]string{prefix + name + "=" + value}); err != nil {
 				assert.NotContains(t, err.Error(), planted, name)
 			}
 		}
@@ -82,9 +88,13 @@ func TestNoFaultAndNoOutputShowsASecret(t *testing.T) {
 }
 
 func TestAKeyThatMayBeASecretIsNotShown(t *testing.T) {
-	for _, key := range []string{"token:22222222-2222-4222-8222-222222222222", "whsec_c2VjcmV0MQ", "redis://u:p@h", strings.Repeat("k", 25)} {
+	for _, key := range []string{
+		"token:22222222-2222-4222-8222-222222222222", "whsec_c2VjcmV0MQ", "redis://u:p@h",
+		strings.Repeat("k", 25),
+	} {
 		_, err := Parse([]byte(smallest+"store: {"+key+"}"), nil)
-		assert.Equal(t, []string{"store.(line 12): unknown key; known are sqlite, redis, redis_file, insecure, retention"}, faultsOf(t, err))
+		assert.Equal(t, []string{"store.(line 12): unknown key; known are sqlite, redis, redis_file, insecure, " +
+			"retention"}, faultsOf(t, err))
 	}
 }
 
@@ -95,13 +105,15 @@ func TestForgetTokensKeepsOnlyTheirDigests(t *testing.T) {
 	require.NotEmpty(t, operator)
 	digest, _ := TokenDigest(token)
 	cfg.ForgetTokens()
-	assert.NotContains(t, held[0].Tokens, RangeToken{Token: token, Scope: ScopeSell}, "in every copy of the configuration")
+	assert.NotContains(t, held[0].Tokens, RangeToken{Token: token, Scope: ScopeSell},
+		"in every copy of the configuration")
 	assert.NotContains(t, cfg.Operations.Token.Reveal(), operator)
 	operations, _ := OperationsDigest(Secret(operator))
 	again, problem := OperationsDigest(cfg.Operations.Token)
 	assert.Empty(t, problem)
 	assert.Equal(t, operations, again)
-	assert.Equal(t, OperationsToken{"day", "sha256:" + Secret(strings.Repeat("ab", 32))}, cfg.Operations.Tokens[1], "a digest stays what it is")
+	assert.Equal(t, OperationsToken{"day", "sha256:" + Secret(strings.Repeat("ab", 32))}, cfg.Operations.Tokens[1],
+		"a digest stays what it is")
 	assert.NotContains(t, cfg.Operations.Tokens[0].Token.Reveal(), "night")
 	kept, problem := TokenDigest(held[0].Tokens[0].Token)
 	assert.Empty(t, problem)

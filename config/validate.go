@@ -44,14 +44,16 @@ func (c *Config) validate(found *faults) {
 		keys:       map[string]path{},
 		operators:  map[string]path{},
 	}
-	in.require("environment", c.Environment == InPlayground || c.Environment == InProduction, "wants playground or production")
+	in.require("environment", c.Environment == InPlayground || c.Environment == InProduction,
+		"wants playground or production")
 	in.http(c.HTTP)
 	in.operations(c.Operations)
 	in.require("operations.address", !sameListener(c.HTTP.Address, c.Operations.Address), "the same as http.address")
 	if c.Controllers != nil {
 		in.controllers(c)
 	}
-	in.require("log.level", slices.Contains([]Level{Debug, Info, Warn, Error}, c.Log.Level), "wants debug, info, warn or error")
+	in.require("log.level", slices.Contains([]Level{Debug, Info, Warn, Error}, c.Log.Level),
+		"wants debug, info, warn or error")
 	in.store(c.Store)
 	if c.Nodes != nil {
 		in.nodes(*c.Nodes, c)
@@ -64,15 +66,17 @@ func (c *Config) validate(found *faults) {
 
 func (in *inspection) http(h HTTP) {
 	in.expect("http.address", listenProblem(h.Address))
-	in.require("http.limits.burst", *h.Limits.Burst > 0 || *h.Limits.Requests == 0, "must be more than 0 while requests is limited")
+	in.require("http.limits.burst", *h.Limits.Burst > 0 || *h.Limits.Requests == 0,
+		"must be more than 0 while requests is limited")
 	in.tls(h.TLS, "http.tls")
 	in.proxies(h.TrustedProxies, h.BehindProxy, "http")
 	if h.CORS != nil {
 		in.origins(h.CORS.Origins, "http.cors.origins")
 	}
 	in.require("http.address", !in.production || h.BehindProxy || h.InsecureHTTP || !plainOverNetwork(h.Address, h.TLS),
-		"can be reached by other machines, and without TLS tokens, PINs and names would go to it in the clear: wants http.tls, a loopback "+
-			"address, http.behind_proxy: true where a proxy in front has TLS, or http.insecure_http: true")
+		"can be reached by other machines, and without TLS tokens, PINs and names would go to it in the clear: "+
+			"wants http.tls, a loopback address, http.behind_proxy: true where a proxy in front has TLS, or "+
+			"http.insecure_http: true")
 }
 
 func (in *inspection) store(s Store) {
@@ -140,7 +144,8 @@ func (in *inspection) shootingRange(r *Range, p path) {
 	ids := map[uuid.UUID]path{} // of the range, its groups, bays and lanes: unique across all kinds
 	in.claim(r.ID, r.Name, p, in.ranges, ids)
 	in.rangeTokens(r, p.key("tokens"), p.key("staff"))
-	in.require(p.key("currency"), r.Currency == "" || currencyCode.MatchString(r.Currency), "wants three capital letters, such as EUR")
+	in.require(p.key("currency"), r.Currency == "" || currencyCode.MatchString(r.Currency),
+		"wants three capital letters, such as EUR")
 	in.require(p.key("on_link_loss"), r.OnLinkLoss == RunOut || r.OnLinkLoss == Hold, "wants run_out or hold")
 	in.linkTLS(r.LinkTLS, p.key("link_tls"))
 	in.warnings(r.Warnings, p.key("warnings"))
@@ -151,7 +156,8 @@ func (in *inspection) shootingRange(r *Range, p path) {
 	in.schedules(r, p)
 	if r.Webhook != nil {
 		in.webhook(r.Webhook, p.key("webhook"))
-		in.require(p.key("webhooks"), len(r.Webhooks) == 0, "not beside webhook: put that one into the list, or take it out")
+		in.require(p.key("webhooks"), len(r.Webhooks) == 0,
+			"not beside webhook: put that one into the list, or take it out")
 	}
 	in.webhooks(r, p.key("webhooks"))
 	if r.Products != nil {
@@ -248,11 +254,13 @@ func (in *inspection) webhooks(r *Range, p path) {
 			unique(in, deciding, true, p.key("purchases"), "", "true already for %s: one alone decides a purchase")
 		}
 	}
-	in.require(p, len(deciding) > 0 || !r.Purchasing || len(r.Webhooks) == 0, "wants purchases: true for one of them, as the range has purchasing: true")
+	in.require(p, len(deciding) > 0 || !r.Purchasing || len(r.Webhooks) == 0,
+		"wants purchases: true for one of them, as the range has purchasing: true")
 }
 
 func (in *inspection) webhook(w *Webhook, p path) {
-	in.require(p.key("name"), w.Name == "" || webhookName.MatchString(w.Name), "wants letters, digits, dots, dashes and underscores, 64 at most")
+	in.require(p.key("name"), w.Name == "" || webhookName.MatchString(w.Name),
+		"wants letters, digits, dots, dashes and underscores, 64 at most")
 	for i, kind := range w.Kinds {
 		switch p := p.key("kinds").item(i); {
 		case kind == "purchaseRequest":
@@ -272,7 +280,8 @@ func (in *inspection) webhook(w *Webhook, p path) {
 		term := p.key("retry").key("for")
 		in.require(term, w.Retry.For >= MinRetryFor, "wants 1m or more")
 		if w.Retry.For > in.retention.Events {
-			in.found.add(term, "wants no more than store.retention.events, %s: what is not in the event log cannot be sent again", in.retention.Events)
+			in.found.add(term, "wants no more than store.retention.events, %s: what is not in the event log cannot "+
+				"be sent again", in.retention.Events)
 		}
 	}
 }
@@ -332,7 +341,8 @@ func (in *inspection) openEnd(r *Range, preset Preset, p path) {
 	if preset.OpenEnd == 0 {
 		return
 	}
-	in.require(p, preset.Minutes < preset.OpenEnd && preset.OpenEnd <= MaxSessionMinutes, "wants more than minutes, and 480 or less: minutes in all")
+	in.require(p, preset.Minutes < preset.OpenEnd && preset.OpenEnd <= MaxSessionMinutes,
+		"wants more than minutes, and 480 or less: minutes in all")
 	in.require(p, !preset.Grace, "goes without grace")
 	in.require(p, !r.GraceForAll, "goes without grace_for_all, which gives every session a grace")
 }
@@ -400,7 +410,8 @@ func (in *inspection) staff(staff []Staff, p path) {
 		p := p.item(i)
 		in.expect(p.key("name"), nameProblem(s.Name))
 		name := strings.TrimSpace(s.Name)
-		in.require(p.key("name"), name != controllerName && name != OperatorName, "is not a person's: holds that nobody in particular has set bear it")
+		in.require(p.key("name"), name != controllerName && name != OperatorName,
+			"is not a person's: holds that nobody in particular has set bear it")
 		if operator, taken := in.operators[name]; taken && name != OperatorName {
 			in.found.add(p.key("name"), "already the name of %s: acts are recorded by it", operator)
 		}
@@ -434,7 +445,8 @@ func pinProblem(hash Secret) string {
 	case params.Memory > maxHashMemory || params.Iterations > maxHashIterations:
 		return "wants an argon2id hash with m of at most 262144 and t of at most 16"
 	case params.Memory < minHashMemory || params.Iterations < minHashIterations:
-		return "wants an argon2id hash with m of at least 19456 and t of at least 2, such as the command hash-pin prints"
+		return "wants an argon2id hash with m of at least 19456 and t of at least 2, such as the " +
+			"command hash-pin prints"
 	}
 	return ""
 }
@@ -475,8 +487,10 @@ func (in *inspection) link(l Link, p path) {
 		unique(in, in.links, l.Address, p.key("address"), controllerProblem(l.Address), "the same as %s")
 		in.linkKey(l.Key, p.key("key"))
 	case DriverIncoming:
-		in.require(p.key("address"), l.Address == "", "the incoming driver takes no address: the controller dials the gateway's controllers.address")
-		in.require(p.key("driver"), in.incoming != nil, "wants the section controllers, with the address that controllers dial")
+		in.require(p.key("address"), l.Address == "",
+			"the incoming driver takes no address: the controller dials the gateway's controllers.address")
+		in.require(p.key("driver"), in.incoming != nil,
+			"wants the section controllers, with the address that controllers dial")
 		in.linkKey(l.Key, p.key("key"))
 	default:
 		in.found.add(p.key("driver"), "no such driver; this release has sim, websocket and incoming")
@@ -490,7 +504,8 @@ const MinLinkKey = 22
 // LinkKeyProblem returns what is wrong with a lane's key, or "". No key is none.
 func LinkKeyProblem(key Secret) string {
 	if key != "" && utf8.RuneCountInString(key.Reveal()) < MinLinkKey {
-		return fmt.Sprintf("wants at least %d characters of 128 random bits, such as the command new-key prints", MinLinkKey)
+		return fmt.Sprintf("wants at least %d characters of 128 random bits, such as the command new-key prints",
+			MinLinkKey)
 	}
 	return ""
 }

@@ -89,11 +89,12 @@ func (in *inspection) operations(o Operations) {
 	in.expect("operations.address", listenProblem(o.Address))
 	in.tls(o.TLS, "operations.tls")
 	for i, host := range o.Hosts {
-		in.require(path("operations.hosts").item(i), hostname.MatchString(host), "wants a host name without a port, such as gateway.internal")
+		in.require(path("operations.hosts").item(i), hostname.MatchString(host),
+			"wants a host name without a port, such as gateway.internal")
 	}
 	in.require("operations.address", !in.production || o.TLS != (TLS{}) || !public(o.Address),
-		"is public, and without TLS the operations token would go over it in the clear: wants operations.tls, or a loopback or "+
-			"private IP address")
+		"is public, and without TLS the operations token would go over it in the clear: wants operations.tls, or "+
+			"a loopback or private IP address")
 	in.operationsTokens(o)
 }
 
@@ -124,17 +125,20 @@ func (in *inspection) operationsTokens(o Operations) {
 }
 
 func (in *inspection) nodes(n Nodes, c *Config) {
-	in.require("nodes", c.Store.Redis != "", "wants store.redis: nodes share the ranges of one Redis, and the embedded store has one process")
+	in.require("nodes", c.Store.Redis != "",
+		"wants store.redis: nodes share the ranges of one Redis, and the embedded store has one process")
 	in.require("nodes.name", len(n.Name) <= maxNodeName && hostname.MatchString(n.Name),
 		"wants at most 253 letters, digits and . _ -, such as the machine's host name, and another one for each node")
 	in.expect("nodes.address", listenProblem(n.Address))
 	in.require("nodes.address", !sameListener(n.Address, c.HTTP.Address), "the same as http.address")
 	in.require("nodes.address", !sameListener(n.Address, c.Operations.Address), "the same as operations.address")
-	in.require("nodes.advertise", n.Advertise == "" || dialable(n.Advertise), "wants host:port, as the other nodes reach this one")
+	in.require("nodes.advertise", n.Advertise == "" || dialable(n.Advertise),
+		"wants host:port, as the other nodes reach this one")
 	complete := n.TLS.Certificate != "" && n.TLS.Key != "" && n.TLS.CA != ""
 	in.require("nodes.tls", complete || n.TLS == (NodesTLS{}), "wants certificate, key and ca")
 	in.require("nodes.tls", complete || !in.production,
-		"missing; in production nodes know each other by certificate, key and ca, as they hand each other everybody's requests")
+		"missing; in production nodes know each other by certificate, key and ca, as they hand each other "+
+			"everybody's requests")
 	in.require("nodes.ttl", n.TTL >= MinNodesTTL, "wants at least 1s")
 }
 
@@ -161,20 +165,22 @@ func (in *inspection) controllers(c *Config) {
 	in.proxies(dialled.TrustedProxies, dialled.BehindProxy, "controllers")
 	in.require("controllers.admit", dialled.Admit <= MaxAdmit, fmt.Sprintf("at most %d new links a second", MaxAdmit))
 	in.require("controllers.address", !sameListener(c.HTTP.Address, dialled.Address), "the same as http.address")
-	in.require("controllers.address", !sameListener(c.Operations.Address, dialled.Address), "the same as operations.address")
+	in.require("controllers.address", !sameListener(c.Operations.Address, dialled.Address),
+		"the same as operations.address")
 	strict := slices.ContainsFunc(c.Ranges, func(r Range) bool {
 		return !r.InsecureLinks && slices.ContainsFunc(r.Lanes, Lane.Incoming)
 	})
 	in.require("controllers.tls", !in.production || dialled.encrypted() || !strict,
-		"missing; wants certificate and key in production, controllers.behind_proxy: true where a proxy in front has TLS, or "+
-			"insecure_links: true in every range whose controllers dial")
+		"missing; wants certificate and key in production, controllers.behind_proxy: true where a proxy in front "+
+			"has TLS, or insecure_links: true in every range whose controllers dial")
 }
 
 // encrypted reports whether controllers dial with TLS, which ends here or at a proxy.
 func (c Controllers) encrypted() bool { return c.TLS != (TLS{}) || c.BehindProxy }
 
 func (in *inspection) proxies(trusted []string, behindProxy bool, section path) {
-	in.require(section.key("trusted_proxies"), len(trusted) == 0 || behindProxy, "wants "+string(section.key("behind_proxy"))+": true")
+	in.require(section.key("trusted_proxies"), len(trusted) == 0 || behindProxy, "wants "+
+		string(section.key("behind_proxy"))+": true")
 	for i, text := range trusted {
 		_, ok := network(text)
 		in.require(section.key("trusted_proxies").item(i), ok, "wants an IP address, or a network such as 10.1.0.0/16")
@@ -293,11 +299,11 @@ func redisExposure(raw string) string {
 	case u.Scheme == "redis" && (password || options.Get("sentinel_password") != ""):
 		return "would send its password to another host in the clear: wants rediss://, or a Redis at a loopback address"
 	case u.Scheme == "redis":
-		return "is read and written on another host without password and TLS: wants rediss:// and a password, a Redis at a loopback " +
-			"address, or store.insecure: true"
+		return "is read and written on another host without password and TLS: wants rediss:// and a password, a " +
+			"Redis at a loopback address, or store.insecure: true"
 	case unchecked:
-		return "may be whatever answers on another host, as skip_verify checks no certificate: wants a certificate that the machine trusts, " +
-			"or store.insecure: true"
+		return "may be whatever answers on another host, as skip_verify checks no certificate: wants a certificate " +
+			"that the machine trusts, or store.insecure: true"
 	case !password:
 		return "is read and written on another host without password: wants one, or store.insecure: true"
 	}

@@ -179,5 +179,6 @@ func (l Lane) Room(now Instant) int {
 func (c Change) endsAfterClosing(now Instant) bool {
 	s := c.Lane.Session
 	return c.pastClosing ||
-		c.decision.Minutes > 0 && s != nil && c.Lane.HoursOf(s.Group).beforeClosing(s.judgedFrom(now), s.RunsFor(now)-time.Minute, 1, 0) != nil
+		c.decision.Minutes > 0 && s != nil && c.Lane.HoursOf(s.Group).
+			beforeClosing(s.judgedFrom(now), s.RunsFor(now)-time.Minute, 1, 0) != nil
 }

@@ -62,7 +62,10 @@ func TestNoSaleEndsAfterClosing(t *testing.T) {
 				if lane.Session != nil {
 					begins = planned(lane)
 				}
-				fits := func(minutes int) bool { return !begins.Add(time.Duration(minutes) * time.Minute).After(closes()) }
+				fits := func(minutes int) bool {
+					return !begins.Add(
+						time.Duration(minutes) * time.Minute).After(closes())
+				}
 				require.True(t, refusal.Most == 0 || fits(refusal.Most))
 				require.False(t, fits(refusal.Most+1))
 			}
@@ -84,15 +87,20 @@ func TestNoSaleEndsAfterClosing(t *testing.T) {
 			return lane.Session.ID
 		}
 		minutes := func(t *rapid.T, lowest, highest int) int {
-			return rapid.OneOf(rapid.IntRange(lowest, highest), rapid.IntRange(lowest, min(40, highest))).Draw(t, "minutes")
+			return rapid.OneOf(rapid.IntRange(lowest, highest), rapid.IntRange(lowest, min(40, highest))).
+				Draw(t, "minutes")
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"create": func(t *rapid.T) {
 				n := minutes(t, 1, 480)
-				decide(lanes.Create{Session: uuid.New(), Group: group, Minutes: n, AutoStart: rapid.Bool().Draw(t, "auto-start"), Purchasing: true, ByStaff: rapid.Bool().Draw(t, "by staff")}, n)
+				decide(lanes.Create{Session: uuid.New(), Group: group, Minutes: n, AutoStart: rapid.Bool().Draw(t,
+					"auto-start"), Purchasing: true, ByStaff: rapid.Bool().Draw(t, "by staff")}, n)
 			},
 			"sell anyway": func(t *rapid.T) {
-				decide(lanes.Create{Session: uuid.New(), Group: group, Minutes: minutes(t, 1, 480), AutoStart: true, ByStaff: true, AfterClosing: true}, 0)
+				decide(lanes.Create{
+					Session: uuid.New(), Group: group, Minutes: minutes(t, 1, 480), AutoStart: true,
+					ByStaff: true, AfterClosing: true,
+				}, 0)
 			},
 			"modify": func(t *rapid.T) {
 				n := minutes(t, -60, 480)
@@ -110,13 +118,19 @@ func TestNoSaleEndsAfterClosing(t *testing.T) {
 			},
 			"buy": func(t *rapid.T) {
 				n := minutes(t, 0, 120)
-				decide(lanes.Buy{Session: session(), Purchase: uuid.New(), Items: []lanes.Item{{ID: lanes.TimeItem, Qty: max(1, n)}}}, max(1, n))
+				decide(lanes.Buy{
+					Session: session(), Purchase: uuid.New(),
+					Items: []lanes.Item{{ID: lanes.TimeItem, Qty: max(1, n)}},
+				}, max(1, n))
 			},
 			"settle": func(t *rapid.T) {
 				if lane.Session != nil && lane.Session.Purchase != nil {
 					decide(lanes.Settle{
 						Session: session(), Purchase: lane.Session.Purchase.ID,
-						Phase: rapid.SampledFrom([]lanes.PurchasePhase{lanes.Accepted, lanes.Declined, lanes.Unresolved}).Draw(t, "phase"),
+						Phase: rapid.SampledFrom([]lanes.PurchasePhase{
+							lanes.Accepted, lanes.Declined,
+							lanes.Unresolved,
+						}).Draw(t, "phase"),
 					}, 0)
 				}
 			},
@@ -135,7 +149,10 @@ func TestNoSaleEndsAfterClosing(t *testing.T) {
 					state := hours.At(begins)
 					return !state.Open || !state.Closes.IsZero() && begins.Add(runs).After(state.Closes)
 				}
-				_, err := lane.Decide(now, lanes.Schedule{Session: session(), Start: lanes.Start{ID: uuid.New(), At: start}})
+				_, err := lane.Decide(now, lanes.Schedule{
+					Session: session(),
+					Start:   lanes.Start{ID: uuid.New(), At: start},
+				})
 				late := endsLate(start.Wall) && !endsLate(now.Wall)
 				require.Equal(t, late, err != nil, "refused where the start makes it late, and nowhere else: %v", err)
 				var refusal *lanes.StartAfterClosing

@@ -10,18 +10,21 @@ import "time"
 // instant at which the session's clock last started or stopped: that is what all times are computed from, and it
 // stays right when another boot of the machine, or another machine, has gone on with the session.
 type Decision struct {
-	Command  string        `json:"command"`               // its Name
-	By       By            `json:"by,omitempty"`          // who asked
-	Passed   time.Duration `json:"passed_ns,omitempty"`   // from Session.Since to the decision
-	Late     time.Duration `json:"late_ns,omitempty"`     // from the event's At to the decision
-	Stepped  time.Duration `json:"stepped_ns,omitempty"`  // by how much the wall clock was set, or has drifted, from At to the decision
-	Held     bool          `json:"held,omitempty"`        // a hold lay over the lane; of a move, over the one that it goes to
+	Command string        `json:"command"`             // its Name
+	By      By            `json:"by,omitempty"`        // who asked
+	Passed  time.Duration `json:"passed_ns,omitempty"` // from Session.Since to the decision
+	Late    time.Duration `json:"late_ns,omitempty"`   // from the event's At to the decision
+	// by how much the wall clock was set, or has drifted, from At to the decision
+	Stepped time.Duration `json:"stepped_ns,omitempty"`
+	// a hold lay over the lane; of a move, over the one that it goes to
+	Held     bool          `json:"held,omitempty"`
 	Minutes  int           `json:"minutes,omitempty"`     // that were sold, or with a minus taken away
 	Phase    Phase         `json:"phase,omitempty"`       // that a session was created in
 	Advanced time.Duration `json:"advanced_ns,omitempty"` // Session.Advanced when it was decided
 
-	Told         []time.Duration `json:"told_ns,omitempty"`       // the times left that were told
-	TellsExpired bool            `json:"tells_expired,omitempty"` // Terms.TellsExpired of the lane, where the time was used up
+	Told []time.Duration `json:"told_ns,omitempty"` // the times left that were told
+	// Terms.TellsExpired of the lane, where the time was used up
+	TellsExpired bool `json:"tells_expired,omitempty"`
 	// The grace of a session, from its deadline on: that which it got where its time was used up, and that in which
 	// it was.
 	Grace   time.Duration `json:"grace_ns,omitempty"`

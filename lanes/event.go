@@ -169,9 +169,10 @@ func EventID(session uuid.UUID, number uint64) uuid.UUID {
 // Attempt is a delivery of an event, or why there was none. The first one is written before the request goes out, as
 // interrupted, and again when the outcome is known: a crash between the two leaves it interrupted.
 type Attempt struct {
-	At       time.Time     `json:"at"`
-	Status   int           `json:"status,omitempty"` // the receiver's HTTP status, 0 when it gave none
-	Error    string        `json:"error,omitempty"`  // empty for a delivery; else one of the words below, and maybe ": " and more
+	At     time.Time `json:"at"`
+	Status int       `json:"status,omitempty"` // the receiver's HTTP status, 0 when it gave none
+	// empty for a delivery; else one of the words below, and maybe ": " and more
+	Error    string        `json:"error,omitempty"`
 	Duration time.Duration `json:"duration_ns"`
 	// What follows from it by the range's RetryPolicy: when the event is tried again, or that it no longer
 	// is. Both are zero without one.

@@ -61,14 +61,26 @@ func TestWhichEventsMayBeSentAgain(t *testing.T) {
 		event               Logged
 		awaits, pending, ok bool
 	}{
-		"not attempted":           {Logged{}, false, true, false},
-		"delivered":               {Logged{Delivery: Delivery{Attempt: &Attempt{Status: 204}}}, false, false, true},
-		"failed":                  {Logged{Delivery: Delivery{Attempt: &Attempt{Error: Refused}}}, false, false, true},
-		"waits for a retry":       {Logged{Delivery: Delivery{Attempt: &Attempt{Error: Refused, RetryAt: retry}}}, true, true, true},
-		"is sent again already":   {Logged{Delivery: Delivery{Attempt: &Attempt{Error: Refused, RetryAt: retry}, Again: true}}, false, true, false},
-		"is sent again after all": {Logged{Delivery: Delivery{Attempt: &Attempt{Status: 204}, Again: true}}, false, true, false},
-		"is being sent":           {Logged{Delivery: Delivery{Attempt: &Attempt{Error: UnderWay}}}, false, false, false},
-		"a purchase":              {Logged{Event: Event{Kind: PurchaseRequest}, Delivery: Delivery{Attempt: &Attempt{Status: 204}}}, false, false, false},
+		"not attempted": {Logged{}, false, true, false},
+		"delivered":     {Logged{Delivery: Delivery{Attempt: &Attempt{Status: 204}}}, false, false, true},
+		"failed":        {Logged{Delivery: Delivery{Attempt: &Attempt{Error: Refused}}}, false, false, true},
+		"waits for a retry": {
+			Logged{Delivery: Delivery{Attempt: &Attempt{Error: Refused, RetryAt: retry}}},
+			true, true, true,
+		},
+		"is sent again already": {Logged{Delivery: Delivery{
+			Attempt: &Attempt{Error: Refused, RetryAt: retry},
+			Again:   true,
+		}}, false, true, false},
+		"is sent again after all": {
+			Logged{Delivery: Delivery{Attempt: &Attempt{Status: 204}, Again: true}},
+			false, true, false,
+		},
+		"is being sent": {Logged{Delivery: Delivery{Attempt: &Attempt{Error: UnderWay}}}, false, false, false},
+		"a purchase": {Logged{
+			Event:    Event{Kind: PurchaseRequest},
+			Delivery: Delivery{Attempt: &Attempt{Status: 204}},
+		}, false, false, false},
 	} {
 		require.Equal(t, c.awaits, c.event.AwaitsRetry(), name)
 		require.Equal(t, c.pending, c.event.Pending(), name)

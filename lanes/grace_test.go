@@ -21,7 +21,9 @@ type graced struct {
 	in      bool
 }
 
-func (m graceModel) follow(t *rapid.T, before lanes.Lane, change lanes.Change, command lanes.Command, now lanes.Instant) {
+func (m graceModel) follow(t *rapid.T, before lanes.Lane, change lanes.Change, command lanes.Command,
+	now lanes.Instant,
+) {
 	if sale, ok := command.(lanes.Create); ok {
 		m[sale.Session] = &graced{asked: sale.Grace && sale.OpenEnd == 0, never: sale.OpenEnd > 0}
 	}

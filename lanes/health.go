@@ -15,9 +15,10 @@ type Health struct {
 	Unsaved  int               // changes that are not durable yet
 	Waiting  int               // events that wait for their delivery
 	Retrying int               // failed events that are sent again later
-	LevelAt  time.Time         // when the last of them will have been, if the webhook takes each from now on; zero: none
-	LateP99  time.Duration     // of the timers that ended sessions of late: 99 of 100 were not later
-	Restarts map[string]int    // actors of the range that were started again after a panic, by kind
+	// when the last of them will have been, if the webhook takes each from now on; zero: none
+	LevelAt  time.Time
+	LateP99  time.Duration  // of the timers that ended sessions of late: 99 of 100 were not later
+	Restarts map[string]int // actors of the range that were started again after a panic, by kind
 
 	Uncleared int // lanes whose session's time is up, and that are not clear
 	Turns     TurnFigures

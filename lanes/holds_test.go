@@ -17,7 +17,10 @@ var (
 	bayA, bayB = lanes.Scope{Kind: lanes.OverBay, ID: uuid.New()}, lanes.Scope{Kind: lanes.OverBay, ID: uuid.New()}
 	wholeRange = lanes.Scope{Kind: lanes.OverRange}
 	layout     = []lanes.Place{
-		{ID: uuid.New(), Bay: bayA.ID}, {ID: uuid.New(), Bay: bayA.ID}, {ID: uuid.New(), Bay: bayB.ID}, {ID: uuid.New()},
+		{ID: uuid.New(), Bay: bayA.ID},
+		{ID: uuid.New(), Bay: bayA.ID},
+		{ID: uuid.New(), Bay: bayB.ID},
+		{ID: uuid.New()},
 	}
 	noon = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 )
@@ -64,9 +67,21 @@ func TestHolds(t *testing.T) {
 		"lifted around it":         {steps{set(laneNo(0)), lift(wholeRange), lift(bayA)}, []int{0}, nil, 1},
 		"lifted beneath it":        {steps{set(wholeRange), lift(bayA), lift(laneNo(3))}, all, nil, 1},
 		"three over one":           {steps{set(wholeRange), set(bayA), set(laneNo(0))}, all, nil, 3},
-		"two over one":             {steps{set(wholeRange), set(bayA), set(laneNo(0)), lift(wholeRange)}, []int{0, 1}, all, 2},
-		"one over one":             {steps{set(wholeRange), set(bayA), set(laneNo(0)), lift(wholeRange), lift(bayA)}, []int{0}, all, 1},
-		"none, in another order":   {steps{set(wholeRange), set(laneNo(0)), lift(laneNo(0)), lift(wholeRange)}, nil, all, 0},
+		"two over one": {
+			steps{set(wholeRange), set(bayA), set(laneNo(0)), lift(wholeRange)},
+			[]int{0, 1},
+			all, 2,
+		},
+		"one over one": {
+			steps{set(wholeRange), set(bayA), set(laneNo(0)), lift(wholeRange), lift(bayA)},
+			[]int{0},
+			all, 1,
+		},
+		"none, in another order": {
+			steps{set(wholeRange), set(laneNo(0)), lift(laneNo(0)), lift(wholeRange)},
+			nil,
+			all, 0,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var holds lanes.Holds
@@ -108,8 +123,10 @@ func TestTheEndOfAHoldIsForgottenLaneByLane(t *testing.T) {
 	require.Empty(t, gone.Forget(layout[:3], confirmed()).Lifted, "the lane has left the range")
 	emptied := lanes.Holds{}.Set(bayB, "sam", noon).Lift(bayB, noon)
 	require.Empty(t, emptied.Forget(layout[:2], confirmed()).Lifted, "the lanes of the bay have left the range")
-	several := lanes.Holds{}.Set(laneNo(0), "sam", noon).Lift(laneNo(0), noon).Set(laneNo(2), "sam", noon).Lift(laneNo(2), noon)
-	require.Equal(t, []int{0, 2}, lanesWhere(several.Forget(layout, confirmed()).KnowsOfEnd), "each lane has an end of its own")
+	several := lanes.Holds{}.Set(laneNo(0), "sam", noon).Lift(laneNo(0), noon).Set(laneNo(2), "sam", noon).
+		Lift(laneNo(2), noon)
+	require.Equal(t, []int{0, 2}, lanesWhere(several.Forget(layout, confirmed()).KnowsOfEnd),
+		"each lane has an end of its own")
 	require.Equal(t, []int{2}, lanesWhere(several.Forget(layout, confirmed(0)).KnowsOfEnd))
 }
 
@@ -117,7 +134,8 @@ func TestAHoldKeepsWhoSetItFirst(t *testing.T) {
 	holds := lanes.Holds{}.Set(bayA, "sam", noon).Set(bayA, "kim", noon.Add(time.Hour))
 	require.Equal(t, []lanes.HoldRecord{{Scope: bayA, Who: "sam", Since: noon}}, holds.InForce)
 	press := uuid.New()
-	require.Equal(t, []lanes.HoldRecord{{Scope: bayA, Who: "sam", Since: noon, Press: press}}, holds.Press(bayA, press).InForce)
+	require.Equal(t, []lanes.HoldRecord{{Scope: bayA, Who: "sam", Since: noon, Press: press}},
+		holds.Press(bayA, press).InForce)
 	require.Equal(t, holds, holds.Press(bayB, press), "there is none")
 	require.Zero(t, holds.InForce[0].Press, "a record is a value")
 	require.True(t, holds.Has(bayA))

@@ -195,7 +195,8 @@ func midnight(t time.Time) time.Time {
 
 // openings returns those that begin on a day, which is the midnight of UTC.
 func (h *Hours) openings(day time.Time) []Opening {
-	at, found := slices.BinarySearchFunc(h.Exceptions, DateOf(day), func(e Exception, d Date) int { return e.Date.Compare(d) })
+	at, found := slices.BinarySearchFunc(h.Exceptions, DateOf(day),
+		func(e Exception, d Date) int { return e.Date.Compare(d) })
 	if found {
 		return h.Exceptions[at].Openings
 	}
@@ -207,7 +208,8 @@ func (h *Hours) openings(day time.Time) []Opening {
 func (h *Hours) instant(day time.Time, minutes int) time.Time {
 	shown := day.Add(time.Duration(minutes) * time.Minute)
 	year, month, date := day.Date()
-	at := time.Date(year, month, date, 0, minutes, 0, 0, h.Zone) // of two that there are, and of two that are near, either
+	// of two that there are, and of two that are near, either
+	at := time.Date(year, month, date, 0, minutes, 0, 0, h.Zone)
 	since, until := at.ZoneBounds()
 	_, offset := at.Zone()
 	switch ahead := at.Add(seconds(offset)).Sub(shown); {

@@ -47,30 +47,104 @@ func TestWhenARangeIsOpen(t *testing.T) {
 		open       bool
 		changes    string // when it closes, or opens; empty: not known
 	}{
-		"in the evening":                     {everyDay(opening("9:00", "22:00")), nil, "2026-05-06T21:59:59" + summer, true, "2026-05-06T22:00:00" + summer},
-		"from its closing on":                {everyDay(opening("9:00", "22:00")), nil, "2026-05-06T22:00:00" + summer, false, "2026-05-07T09:00:00" + summer},
-		"from its opening on":                {everyDay(opening("9:00", "22:00")), nil, "2026-05-06T09:00:00" + summer, true, "2026-05-06T22:00:00" + summer},
-		"over noon":                          {everyDay(opening("9:00", "12:00"), opening("13:00", "22:00")), nil, "2026-05-06T12:30:00" + summer, false, "2026-05-06T13:00:00" + summer},
-		"past midnight":                      {late, nil, "2026-05-06T01:30:00" + summer, true, "2026-05-06T02:00:00" + summer},
-		"openings that meet":                 {everyDay(opening("9:00", "12:00"), opening("12:00", "22:00")), nil, "2026-05-06T10:00:00" + summer, true, "2026-05-06T22:00:00" + summer},
-		"days that meet at midnight":         {[7][]lanes.Opening{3: {opening("20:00", "24:00")}, 4: {opening("0:00", "4:00")}}, nil, "2026-05-06T21:00:00" + summer, true, "2026-05-07T04:00:00" + summer},
-		"the next day begins before the end": {[7][]lanes.Opening{3: {opening("20:00", "26:00")}, 4: {opening("1:00", "4:00")}}, nil, "2026-05-06T21:00:00" + summer, true, "2026-05-07T04:00:00" + summer},
-		"never closed":                       {everyDay(opening("0:00", "24:00")), nil, "2026-05-06T21:00:00" + summer, true, ""},
-		"closed in more than a week":         {everyDay(opening("0:00", "24:00")), []lanes.Exception{{Date: lanes.Date{2026, 5, 14}}}, "2026-05-06T12:00:00" + summer, true, ""},
-		"closed within a week":               {everyDay(opening("0:00", "24:00")), []lanes.Exception{{Date: lanes.Date{2026, 5, 13}}}, "2026-05-06T12:00:00" + summer, true, "2026-05-13T00:00:00" + summer},
-		"never open":                         {[7][]lanes.Opening{}, nil, "2026-05-06T12:00:00" + summer, false, ""},
-		"a holiday":                          {everyDay(opening("9:00", "22:00")), []lanes.Exception{{Date: lanes.Date{2026, 12, 24}}}, "2026-12-24T12:00:00" + winter, false, "2026-12-25T09:00:00" + winter},
-		"a short day":                        {everyDay(opening("9:00", "22:00")), []lanes.Exception{{lanes.Date{2026, 12, 24}, []lanes.Opening{opening("10:00", "14:00")}}}, "2026-12-24T10:00:00" + winter, true, "2026-12-24T14:00:00" + winter},
-		"the night before a holiday":         {late, []lanes.Exception{{Date: lanes.Date{2026, 12, 24}}}, "2026-12-24T01:00:00" + winter, true, "2026-12-24T02:00:00" + winter},
-		"the night that has an hour less":    {late, nil, "2026-03-29T01:59:00" + winter, true, "2026-03-29T03:00:00" + summer},
-		"a closing that clocks skip":         {everyDay(opening("18:00", "26:30")), nil, "2026-03-29T01:59:00" + winter, true, "2026-03-29T03:00:00" + summer},
-		"an opening that clocks skip":        {everyDay(opening("2:30", "4:00")), nil, "2026-03-29T01:59:00" + winter, false, "2026-03-29T03:00:00" + summer},
-		"an opening that is skipped whole":   {everyDay(opening("2:10", "2:50")), nil, "2026-03-29T01:59:00" + winter, false, "2026-03-30T02:10:00" + summer},
-		"a closing that comes twice":         {everyDay(opening("18:00", "26:30")), nil, "2026-10-25T01:59:00" + summer, true, "2026-10-25T02:30:00" + summer},
-		"after a closing that comes twice":   {everyDay(opening("18:00", "26:30")), nil, "2026-10-25T02:10:00" + winter, false, "2026-10-25T18:00:00" + winter},
-		"an opening that comes twice":        {everyDay(opening("2:30", "4:00")), nil, "2026-10-25T02:29:00" + summer, false, "2026-10-25T02:30:00" + summer},
-		"the night that has an hour more":    {everyDay(opening("18:00", "27:00")), nil, "2026-10-25T02:59:00" + summer, true, "2026-10-25T03:00:00" + winter},
-		"after summer time, the same clocks": {late, nil, "2026-10-26T01:00:00" + winter, true, "2026-10-26T02:00:00" + winter},
+		"in the evening": {
+			everyDay(opening("9:00", "22:00")), nil, "2026-05-06T21:59:59" + summer,
+			true, "2026-05-06T22:00:00" + summer,
+		},
+		"from its closing on": {
+			everyDay(opening("9:00", "22:00")), nil, "2026-05-06T22:00:00" + summer,
+			false, "2026-05-07T09:00:00" + summer,
+		},
+		"from its opening on": {
+			everyDay(opening("9:00", "22:00")), nil, "2026-05-06T09:00:00" + summer,
+			true, "2026-05-06T22:00:00" + summer,
+		},
+		"over noon": {
+			everyDay(opening("9:00", "12:00"), opening("13:00", "22:00")), nil,
+			"2026-05-06T12:30:00" + summer, false, "2026-05-06T13:00:00" + summer,
+		},
+		"past midnight": {
+			late, nil, "2026-05-06T01:30:00" + summer, true,
+			"2026-05-06T02:00:00" + summer,
+		},
+		"openings that meet": {
+			everyDay(opening("9:00", "12:00"), opening("12:00", "22:00")), nil,
+			"2026-05-06T10:00:00" + summer, true, "2026-05-06T22:00:00" + summer,
+		},
+		"days that meet at midnight": {[7][]lanes.Opening{
+			3: {opening("20:00", "24:00")},
+			4: {opening("0:00", "4:00")},
+		}, nil, "2026-05-06T21:00:00" + summer, true, "2026-05-07T04:00:00" + summer},
+		"the next day begins before the end": {[7][]lanes.Opening{
+			3: {opening("20:00", "26:00")},
+			4: {opening("1:00", "4:00")},
+		}, nil, "2026-05-06T21:00:00" + summer, true, "2026-05-07T04:00:00" + summer},
+		"never closed": {everyDay(opening("0:00", "24:00")), nil, "2026-05-06T21:00:00" +
+			summer, true, ""},
+		"closed in more than a week": {
+			everyDay(opening("0:00", "24:00")),
+			[]lanes.Exception{{Date: lanes.Date{2026, 5, 14}}},
+			"2026-05-06T12:00:00" + summer, true, "",
+		},
+		"closed within a week": {
+			everyDay(opening("0:00", "24:00")),
+			[]lanes.Exception{{Date: lanes.Date{2026, 5, 13}}},
+			"2026-05-06T12:00:00" + summer, true,
+			"2026-05-13T00:00:00" + summer,
+		},
+		"never open": {[7][]lanes.Opening{}, nil, "2026-05-06T12:00:00" + summer, false, ""},
+		"a holiday": {
+			everyDay(opening("9:00", "22:00")),
+			[]lanes.Exception{{Date: lanes.Date{2026, 12, 24}}},
+			"2026-12-24T12:00:00" + winter, false,
+			"2026-12-25T09:00:00" + winter,
+		},
+		"a short day": {
+			everyDay(opening("9:00", "22:00")),
+			[]lanes.Exception{{lanes.Date{2026, 12, 24}, []lanes.Opening{opening("10:00", "14:00")}}},
+			"2026-12-24T10:00:00" + winter, true, "2026-12-24T14:00:00" + winter,
+		},
+		"the night before a holiday": {
+			late,
+			[]lanes.Exception{{Date: lanes.Date{2026, 12, 24}}},
+			"2026-12-24T01:00:00" + winter, true, "2026-12-24T02:00:00" + winter,
+		},
+		"the night that has an hour less": {
+			late, nil, "2026-03-29T01:59:00" + winter, true,
+			"2026-03-29T03:00:00" + summer,
+		},
+		"a closing that clocks skip": {
+			everyDay(opening("18:00", "26:30")), nil, "2026-03-29T01:59:00" + winter,
+			true, "2026-03-29T03:00:00" + summer,
+		},
+		"an opening that clocks skip": {
+			everyDay(opening("2:30", "4:00")), nil, "2026-03-29T01:59:00" + winter,
+			false, "2026-03-29T03:00:00" + summer,
+		},
+		"an opening that is skipped whole": {
+			everyDay(opening("2:10", "2:50")), nil, "2026-03-29T01:59:00" + winter,
+			false, "2026-03-30T02:10:00" + summer,
+		},
+		"a closing that comes twice": {
+			everyDay(opening("18:00", "26:30")), nil, "2026-10-25T01:59:00" + summer,
+			true, "2026-10-25T02:30:00" + summer,
+		},
+		"after a closing that comes twice": {
+			everyDay(opening("18:00", "26:30")), nil, "2026-10-25T02:10:00" + winter,
+			false, "2026-10-25T18:00:00" + winter,
+		},
+		"an opening that comes twice": {
+			everyDay(opening("2:30", "4:00")), nil, "2026-10-25T02:29:00" + summer,
+			false, "2026-10-25T02:30:00" + summer,
+		},
+		"the night that has an hour more": {
+			everyDay(opening("18:00", "27:00")), nil, "2026-10-25T02:59:00" + summer,
+			true, "2026-10-25T03:00:00" + winter,
+		},
+		"after summer time, the same clocks": {
+			late, nil, "2026-10-26T01:00:00" + winter, true,
+			"2026-10-26T02:00:00" + winter,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			hours := &lanes.Hours{Zone: berlin, Week: c.week, Exceptions: c.exceptions}
@@ -110,7 +184,13 @@ func TestTheLastCall(t *testing.T) {
 		now     string
 		called  bool
 		changes string
-	}{{"8:59", false, "9:00"}, {"9:00", false, "21:30"}, {"21:29", false, "21:30"}, {"21:30", true, "22:00"}, {"21:59", true, "22:00"}} {
+	}{
+		{"8:59", false, "9:00"},
+		{"9:00", false, "21:30"},
+		{"21:29", false, "21:30"},
+		{"21:30", true, "22:00"},
+		{"21:59", true, "22:00"},
+	} {
 		state := hours.At(at(c.now))
 		require.Equal(t, c.called, state.LastCall(at(c.now)), c.now)
 		require.Equal(t, at(c.changes), state.Changes(at(c.now)), c.now)
@@ -165,7 +245,8 @@ func anyTwoHours(t *rapid.T) (one, other *lanes.Hours, now time.Time) {
 	require.NoError(t, err)
 	now = at.Add(time.Duration(rapid.IntRange(-4*24*60, 4*24*60).Draw(t, "minutes later")) * time.Minute)
 	openings := rapid.Custom(func(t *rapid.T) []lanes.Opening {
-		bounds := rapid.SliceOfNDistinct(rapid.OneOf(rapid.Map(rapid.IntRange(0, 11), func(n int) int { return 15 * n }), rapid.IntRange(0, 1440)), 0, 4, rapid.ID).Draw(t, "bounds")
+		bounds := rapid.SliceOfNDistinct(rapid.OneOf(rapid.Map(rapid.IntRange(0, 11),
+			func(n int) int { return 15 * n }), rapid.IntRange(0, 1440)), 0, 4, rapid.ID).Draw(t, "bounds")
 		slices.Sort(bounds)
 		var list []lanes.Opening
 		for i := 0; i+1 < len(bounds); i += 2 {
@@ -208,7 +289,8 @@ func clocksOf(h *lanes.Hours, now time.Time) clocks {
 	m := clocks{from: now.AddDate(0, 0, -before), open: make([]bool, (before+behind)*24*60)}
 	minute := func(i int) time.Time { return m.from.Add(time.Duration(i) * time.Minute) }
 	first := func(shown time.Time) int { // the first minute whose clocks show that, or a later time
-		for i := max(0, int((shown.Sub(m.from)-26*time.Hour)/time.Minute)); i < len(m.open); i++ { // no zone is further off
+		// no zone is further off
+		for i := max(0, int((shown.Sub(m.from)-26*time.Hour)/time.Minute)); i < len(m.open); i++ {
 			local := minute(i).In(h.Zone)
 			_, offset := local.Zone()
 			if wall := local.UTC().Add(time.Duration(offset) * time.Second); !wall.Before(shown) {
@@ -274,6 +356,7 @@ func TestHoursAreThoseOfTheClocks(t *testing.T) {
 				open++
 			}
 		}
-		require.Equal(t, time.Duration(open)*time.Minute, hours.OpenBetween(now, now.Add(time.Duration(until)*time.Minute)))
+		require.Equal(t, time.Duration(open)*time.Minute,
+			hours.OpenBetween(now, now.Add(time.Duration(until)*time.Minute)))
 	})
 }

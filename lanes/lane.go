@@ -54,17 +54,21 @@ type Lane struct {
 
 // WithUnsaved returns the lane with what another value of it has from the configuration and the hardware.
 func (l Lane) WithUnsaved(other Lane) Lane {
-	l.Accessible, l.Usable, l.Purchasing, l.AwaitsMove = other.Accessible, other.Usable, other.Purchasing, other.AwaitsMove
+	l.Accessible, l.Usable, l.Purchasing, l.AwaitsMove = other.Accessible, other.Usable, other.Purchasing,
+		other.AwaitsMove
 	l.Unproven, l.Terms = other.Unproven, other.Terms
 	return l
 }
 
 // Equal reports whether both are the same value. What a lane points to is never changed, so pointers are compared.
 func (l Lane) Equal(other Lane) bool {
-	return l.ID == other.ID && l.Session == other.Session && l.Held == other.Held && l.Log == other.Log && l.Fault == other.Fault &&
-		l.Released == other.Released && l.Sale == other.Sale && l.Help == other.Help && l.Stray == other.Stray && l.Uncleared == other.Uncleared &&
+	return l.ID == other.ID && l.Session == other.Session && l.Held == other.Held && l.Log == other.Log &&
+		l.Fault == other.Fault &&
+		l.Released == other.Released && l.Sale == other.Sale && l.Help == other.Help && l.Stray == other.Stray &&
+		l.Uncleared == other.Uncleared &&
 		l.Reservation == other.Reservation && l.Turn == other.Turn && l.LastTurn == other.LastTurn &&
-		slices.Equal(l.Open, other.Open) && l.Accessible == other.Accessible && l.Usable == other.Usable && l.Purchasing == other.Purchasing &&
+		slices.Equal(l.Open, other.Open) && l.Accessible == other.Accessible && l.Usable == other.Usable &&
+		l.Purchasing == other.Purchasing &&
 		l.AwaitsMove == other.AwaitsMove && l.Unproven == other.Unproven && l.SameTerms(other.Terms)
 }
 
@@ -87,15 +91,18 @@ type Change struct {
 	Note    string         // why a report changed nothing, for the log
 	Missing uint64         // reports of the controller's log before this one that never came
 
-	decided     Instant
-	decision    Decision // of the first event
-	pastClosing bool     // a move or a start lets a session end after closing: see Move.AfterClosing, Schedule.AfterClosing
+	decided  Instant
+	decision Decision // of the first event
+	// a move or a start lets a session end after closing: see Move.AfterClosing, Schedule.AfterClosing
+	pastClosing bool
 }
 
 // Changes reports whether the change leaves anything of lane different, so that there is something to save.
 func (c Change) Changes(lane Lane) bool {
-	return c.Lane.Session != lane.Session || c.Lane.Held != lane.Held || c.Lane.Log != lane.Log || c.Lane.Fault != lane.Fault ||
-		c.Lane.Sale != lane.Sale || c.Lane.Help != lane.Help || c.Lane.Stray != lane.Stray || c.Lane.Uncleared != lane.Uncleared ||
+	return c.Lane.Session != lane.Session || c.Lane.Held != lane.Held || c.Lane.Log != lane.Log ||
+		c.Lane.Fault != lane.Fault ||
+		c.Lane.Sale != lane.Sale || c.Lane.Help != lane.Help || c.Lane.Stray != lane.Stray ||
+		c.Lane.Uncleared != lane.Uncleared ||
 		c.Lane.Reservation != lane.Reservation || c.Lane.Turn != lane.Turn || c.Lane.LastTurn != lane.LastTurn ||
 		!slices.Equal(c.Lane.Open, lane.Open) || len(c.Events) > 0
 }

@@ -20,7 +20,8 @@ func TestLanesAreEqualInEveryField(t *testing.T) {
 		Reservation: &lanes.Reservation{},
 		Turn:        &lanes.Turn{}, LastTurn: &lanes.TurnTime{},
 		Open:       []*lanes.Purchase{{}},
-		Accessible: true, Usable: true, Purchasing: true, AwaitsMove: true, Unproven: &lanes.Instant{}, Terms: wholeTerms,
+		Accessible: true, Usable: true, Purchasing: true, AwaitsMove: true, Unproven: &lanes.Instant{},
+		Terms: wholeTerms,
 	})
 	require.True(t, whole.Interface().(lanes.Lane).Equal(whole.Interface().(lanes.Lane)))
 	for i := range whole.NumField() {
@@ -28,11 +29,16 @@ func TestLanesAreEqualInEveryField(t *testing.T) {
 		other.Set(whole)
 		other.Field(i).SetZero()
 		require.False(t, whole.Field(i).IsZero(), "the test misses %s", whole.Type().Field(i).Name)
-		require.False(t, whole.Interface().(lanes.Lane).Equal(other.Interface().(lanes.Lane)), whole.Type().Field(i).Name)
+		require.False(t, whole.Interface().(lanes.Lane).Equal(other.Interface().(lanes.Lane)),
+			whole.Type().Field(i).Name)
 	}
 }
 
-var wholeTerms = lanes.Terms{ClearAfter: 1, ClearFirst: true, Warnings: []time.Duration{1}, TellsExpired: true, Hours: &lanes.Hours{Zone: time.UTC}, GroupHours: map[uuid.UUID]*lanes.Hours{{1}: {Zone: time.UTC}}, Grace: 1, GraceForAll: true}
+var wholeTerms = lanes.Terms{
+	ClearAfter: 1, ClearFirst: true, Warnings: []time.Duration{1}, TellsExpired: true,
+	Hours: &lanes.Hours{Zone: time.UTC}, GroupHours: map[uuid.UUID]*lanes.Hours{{1}: {Zone: time.UTC}}, Grace: 1,
+	GraceForAll: true,
+}
 
 // A lane follows each change of the rules that it sells by.
 func TestTermsAreEqualInEveryField(t *testing.T) {
@@ -49,7 +55,10 @@ func TestTermsAreEqualInEveryField(t *testing.T) {
 
 // What is saved of a lane, and what is not, are all of its fields.
 func TestWhatIsNotSavedOfALane(t *testing.T) {
-	current := lanes.Lane{Accessible: true, Usable: true, Purchasing: true, AwaitsMove: true, Unproven: &lanes.Instant{}, Terms: wholeTerms, Fault: "jammed", Held: true}
+	current := lanes.Lane{
+		Accessible: true, Usable: true, Purchasing: true, AwaitsMove: true,
+		Unproven: &lanes.Instant{}, Terms: wholeTerms, Fault: "jammed", Held: true,
+	}
 	mixed := reflect.ValueOf(lanes.Lane{}.WithUnsaved(current))
 	for i := range mixed.NumField() {
 		field := mixed.Type().Field(i)

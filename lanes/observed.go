@@ -85,7 +85,8 @@ const (
 
 // Urgency are the codes, the most urgent first.
 var Urgency = []WhyCode{
-	WhyStoreDown, WhyNotRunning, WhyParked, WhyHold, WhyAtHand, WhySaving, WhyUnsaved, WhyGone, WhyFault, WhyContested, WhyDials,
+	WhyStoreDown, WhyNotRunning, WhyParked, WhyHold, WhyAtHand, WhySaving, WhyUnsaved, WhyGone, WhyFault,
+	WhyContested, WhyDials,
 	WhyDialling, WhyAwaits, WhyBehind, WhyBacklog, WhyStarting, WhyMoving, WhyTogether, WhyRetrying, WhyRestarted,
 }
 
@@ -152,7 +153,10 @@ func (o Observed) WhyLane(
 	atHand, restarted := o.ofActor(now)
 	var parked, hold, fault, starting *Why
 	if work.State == StateParked {
-		parked = &Why{Code: WhyParked, Since: work.Since, Next: work.Until, What: o.Panics.Message, Count: o.Panics.Count, Error: o.Panics.Said}
+		parked = &Why{
+			Code: WhyParked, Since: work.Since, Next: work.Until, What: o.Panics.Message,
+			Count: o.Panics.Count, Error: o.Panics.Said,
+		}
 	}
 	if !status.Locked {
 		hold = lasts(now, heldSince, laneWaits, Why{Code: WhyHold})
@@ -171,7 +175,10 @@ func (o Observed) WhyLane(
 
 func (o Observed) whySaving(now time.Time, work LaneWork, unsaved LaneUnsaved, outage StoreOutage) *Why {
 	if work.State == StateSaving {
-		return lasts(now, work.Since, laneWaits, Why{Code: WhySaving, What: work.Saving, Attempts: outage.Attempts, Error: outage.Error})
+		return lasts(now, work.Since, laneWaits, Why{
+			Code: WhySaving, What: work.Saving, Attempts: outage.Attempts,
+			Error: outage.Error,
+		})
 	}
 	return lasts(now, unsaved.Since, laneWaits,
 		Why{Code: WhyUnsaved, Count: unsaved.Changes, Attempts: outage.Attempts, Error: outage.Error})
@@ -206,7 +213,8 @@ func (o Observed) WhyConnection(now time.Time, link LinkProblem, contest *Contes
 	}
 	if link.Link != LinkUp {
 		down = &Why{
-			Code: WhyDialling, Since: link.Since, Next: link.RetryAt, Attempts: link.InRow, Error: link.LastError, Address: link.Address,
+			Code: WhyDialling, Since: link.Since, Next: link.RetryAt, Attempts: link.InRow, Error: link.LastError,
+			Address: link.Address,
 		}
 		switch {
 		case link.Awaits:
@@ -224,7 +232,10 @@ func (o Observed) WhyRange(now time.Time, outage StoreOutage, notLoaded, unsaved
 	atHand, restarted := o.ofActor(now)
 	var down, starting *Why
 	if !outage.Since.IsZero() {
-		down = &Why{Code: WhyStoreDown, Since: outage.Since, Count: unsaved, Attempts: outage.Attempts, Error: outage.Error}
+		down = &Why{
+			Code: WhyStoreDown, Since: outage.Since, Count: unsaved, Attempts: outage.Attempts,
+			Error: outage.Error,
+		}
 	}
 	if notLoaded > 0 {
 		starting = &Why{Code: WhyStarting, Count: notLoaded}
@@ -244,5 +255,6 @@ func (o Observed) WhyEvents(now time.Time, retrying int, levelAt time.Time) *Why
 		again = &Why{Code: WhyRetrying, Count: retrying, Next: levelAt, Other: o.Webhook}
 	}
 	return firstOf(atHand, gone,
-		lasts(now, o.Oldest.Since, eventsWait, Why{Code: WhyBehind, Count: o.Waiting, Other: o.Webhook}), again, restarted)
+		lasts(now, o.Oldest.Since, eventsWait, Why{Code: WhyBehind, Count: o.Waiting, Other: o.Webhook}),
+		again, restarted)
 }

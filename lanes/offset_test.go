@@ -76,7 +76,8 @@ func TestSkewBetweenMachinesIsNoSessionTime(t *testing.T) {
 		common := skews().Draw(t, "common")
 		draw := func(boot string) machine {
 			return machine{
-				boot: boot, bootedAt: trueStart.Add(-time.Duration(rapid.Int64Range(int64(time.Hour), int64(1000*time.Hour)).Draw(t, "up"))),
+				boot: boot, bootedAt: trueStart.Add(-time.Duration(rapid.Int64Range(int64(time.Hour),
+					int64(1000*time.Hour)).Draw(t, "up"))),
 				ahead: skews().Draw(t, "ahead"), commonOff: common, common: "redis",
 				measured: time.Duration(rapid.Int64Range(-int64(time.Second), int64(time.Second)).Draw(t, "measured")),
 			}
@@ -104,15 +105,17 @@ func TestARangeThatMovesOnAndOnKeepsItsTime(t *testing.T) {
 		lane := lanes.Lane{ID: uuid.New()}
 		for move := range rapid.IntRange(2, 6).Draw(t, "moves") {
 			owner = machine{
-				boot:     string(rune('a' + move)),
-				bootedAt: trueStart.Add(-time.Duration(rapid.Int64Range(int64(time.Hour), int64(1000*time.Hour)).Draw(t, "up"))),
-				ahead:    time.Duration(rapid.Int64Range(-int64(2*time.Second), int64(2*time.Second)).Draw(t, "ahead")),
-				common:   rapid.SampledFrom([]string{"first start", "second start"}).Draw(t, "server"),
+				boot: string(rune('a' + move)),
+				bootedAt: trueStart.Add(-time.Duration(rapid.Int64Range(int64(time.Hour),
+					int64(1000*time.Hour)).Draw(t, "up"))),
+				ahead:  time.Duration(rapid.Int64Range(-int64(2*time.Second), int64(2*time.Second)).Draw(t, "ahead")),
+				common: rapid.SampledFrom([]string{"first start", "second start"}).Draw(t, "server"),
 			}
 			reading := owner.read(now)
 			if move == 0 {
 				lane.Session = &lanes.Session{
-					ID: uuid.New(), Sold: 2 * time.Hour, Phase: lanes.Running, Left: 2 * time.Hour, Since: reading.At, Created: reading.At,
+					ID: uuid.New(), Sold: 2 * time.Hour, Phase: lanes.Running, Left: 2 * time.Hour, Since: reading.At,
+					Created: reading.At,
 				}
 			} else {
 				lane = saved.Restore(reading, last)
@@ -137,7 +140,10 @@ func TestARangeThatMovesOnAndOnKeepsItsTime(t *testing.T) {
 func TestWithoutACommonClockTheWallClocksCount(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		first := machine{boot: "one", bootedAt: trueStart.Add(-time.Hour), common: "redis"}
-		second := machine{boot: "two", bootedAt: trueStart.Add(-2 * time.Hour), ahead: 10 * time.Minute, common: "redis"}
+		second := machine{
+			boot: "two", bootedAt: trueStart.Add(-2 * time.Hour), ahead: 10 * time.Minute,
+			common: "redis",
+		}
 		switch rapid.IntRange(0, 2).Draw(t, "what is missing") {
 		case 0:
 			first.common = ""

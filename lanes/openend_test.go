@@ -62,8 +62,14 @@ func (m *model) linkUp(t *rapid.T) {
 	if m.lane.Due(m.now) {
 		m.decide(t, lanes.Expire{})
 	}
-	proof := lanes.Proof{OpenEnd: rapid.Bool().Draw(t, "can"), Open: rapid.Bool().Draw(t, "open"), Session: m.session(t)}
-	stoodStill := time.Duration(rapid.SampledFrom([]int64{0, int64(time.Second), int64(time.Second) + 1, int64(20 * time.Minute)}).Draw(t, "stood still for"))
+	proof := lanes.Proof{
+		OpenEnd: rapid.Bool().Draw(t, "can"), Open: rapid.Bool().Draw(t, "open"),
+		Session: m.session(t),
+	}
+	stoodStill := time.Duration(rapid.SampledFrom([]int64{
+		0, int64(time.Second), int64(time.Second) + 1,
+		int64(20 * time.Minute),
+	}).Draw(t, "stood still for"))
 	if s := m.lane.Session; s != nil {
 		proof.RunsFor = s.RunsFor(m.now) + stoodStill
 		if proof.OpenEnd && proof.Open && proof.Session == s.ID {
@@ -84,7 +90,9 @@ func (m *model) linkUp(t *rapid.T) {
 // forgo leaves out what cannot be proven: the clock has stopped, or more was sold.
 func (o *openEndModel) forgo() { o.unproven = 0 }
 
-func (o *openEndModel) follow(t *rapid.T, before lanes.Lane, change lanes.Change, command lanes.Command, now lanes.Instant) {
+func (o *openEndModel) follow(t *rapid.T, before lanes.Lane, change lanes.Change, command lanes.Command,
+	now lanes.Instant,
+) {
 	s, after := before.Session, change.Lane.Session
 	if after == nil || after.Phase != lanes.Running || s != nil && after.Sold != s.Sold {
 		o.forgo()
@@ -98,7 +106,8 @@ func (o *openEndModel) follow(t *rapid.T, before lanes.Lane, change lanes.Change
 		}
 	}
 	if e := change.Ended; e != nil {
-		require.True(t, e.Beyond == 0 || e.Session.GoneBeyond || e.Session.Left > 0 || e.Session.Settled == e.Beyond, "that it goes beyond is told before its end")
+		require.True(t, e.Beyond == 0 || e.Session.GoneBeyond || e.Session.Left > 0 || e.Session.Settled == e.Beyond,
+			"that it goes beyond is told before its end")
 		require.GreaterOrEqual(t, e.Beyond, o.beyond.Used)
 	}
 }

@@ -29,7 +29,12 @@ func TestPaidTimeIsKept(t *testing.T) {
 					ByStaff:    rapid.Bool().Draw(t, "by staff"),
 					Grace:      rapid.Bool().Draw(t, "grace"),
 					OpenEnd:    rapid.SampledFrom([]int{0, 0, 120, 480, 481}).Draw(t, "open end"),
-					WarnAt:     rapid.SampledFrom([][]time.Duration{nil, nil, {}, {7 * time.Minute}, {3 * time.Hour, time.Minute}}).Draw(t, "warn at"),
+					WarnAt: rapid.SampledFrom([][]time.Duration{
+						nil, nil,
+						{},
+						{7 * time.Minute},
+						{3 * time.Hour, time.Minute},
+					}).Draw(t, "warn at"),
 				})
 			},
 			"enter": func(t *rapid.T) {
@@ -43,11 +48,15 @@ func TestPaidTimeIsKept(t *testing.T) {
 				m.decide(t, lanes.Modify{Session: m.session(t), Minutes: rapid.IntRange(-490, 490).Draw(t, "minutes")})
 			},
 			"set duration": func(t *rapid.T) {
-				m.decide(t, lanes.SetDuration{Session: m.session(t), Minutes: rapid.IntRange(0, 490).Draw(t, "minutes")})
+				m.decide(t, lanes.SetDuration{
+					Session: m.session(t),
+					Minutes: rapid.IntRange(0, 490).Draw(t, "minutes"),
+				})
 			},
 			"stop": func(t *rapid.T) { m.decide(t, lanes.Stop{Session: m.session(t), By: lanes.ByStaff}) },
 			"another grace": func(t *rapid.T) {
-				m.lane.Grace = rapid.SampledFrom([]time.Duration{0, 2 * time.Minute, time.Hour}).Draw(t, "grace of the range")
+				m.lane.Grace = rapid.SampledFrom([]time.Duration{0, 2 * time.Minute, time.Hour}).
+					Draw(t, "grace of the range")
 				m.lane.GraceForAll = rapid.Bool().Draw(t, "grace for all")
 				m.spare.Terms = m.lane.Terms
 			},
@@ -57,7 +66,10 @@ func TestPaidTimeIsKept(t *testing.T) {
 			"link lost": func(t *rapid.T) { m.loseLink(t) },
 			"link up":   func(t *rapid.T) { m.linkUp(t) },
 			"schedule": func(t *rapid.T) {
-				m.decide(t, lanes.Schedule{Session: m.session(t), Start: lanes.Start{ID: m.start(t), At: m.now.Add(m.age(t))}})
+				m.decide(t, lanes.Schedule{
+					Session: m.session(t),
+					Start:   lanes.Start{ID: m.start(t), At: m.now.Add(m.age(t))},
+				})
 			},
 			"unschedule": func(t *rapid.T) { m.decide(t, lanes.Unschedule{Session: m.session(t), Start: m.start(t)}) },
 			"begin":      func(t *rapid.T) { m.decide(t, lanes.Begin{}) },
@@ -65,34 +77,52 @@ func TestPaidTimeIsKept(t *testing.T) {
 				if m.lane.Unproven != nil { // a playground's hardware is reached
 					return
 				}
-				m.decide(t, lanes.Advance{Session: m.session(t), By: time.Duration(rapid.Int64Range(1, int64(9*time.Hour)).Draw(t, "by"))})
+				m.decide(t, lanes.Advance{
+					Session: m.session(t),
+					By:      time.Duration(rapid.Int64Range(1, int64(9*time.Hour)).Draw(t, "by")),
+				})
 			},
 			"report": func(t *rapid.T) {
 				m.decide(t, lanes.Report{
-					Log:  lanes.Log{ID: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "log"), Seq: rapid.Uint64Range(1, 20).Draw(t, "seq")},
-					Kind: rapid.SampledFrom([]string{"entered", "help", "carrier_hit", "cleared", "?"}).Draw(t, "kind"), Session: m.session(t), Age: m.age(t),
+					Log: lanes.Log{
+						ID:  rapid.SampledFrom([]string{"a", "b"}).Draw(t, "log"),
+						Seq: rapid.Uint64Range(1, 20).Draw(t, "seq"),
+					},
+					Kind: rapid.SampledFrom([]string{"entered", "help", "carrier_hit", "cleared", "?"}).
+						Draw(t, "kind"),
+					Session: m.session(t), Age: m.age(t),
 				})
 			},
 			"offer": func(t *rapid.T) {
-				m.decide(t, lanes.Offer{Sale: rapid.SampledFrom([]lanes.Sale{lanes.OnSale, lanes.OffSale, lanes.AsConfigured}).Draw(t, "sale")})
+				m.decide(t, lanes.Offer{Sale: rapid.SampledFrom([]lanes.Sale{
+					lanes.OnSale, lanes.OffSale,
+					lanes.AsConfigured,
+				}).Draw(t, "sale")})
 			},
 			"call help":   func(t *rapid.T) { m.decide(t, lanes.CallHelp{}) },
 			"help coming": func(t *rapid.T) { m.decide(t, lanes.HelpComing{}) },
 			"help done":   func(t *rapid.T) { m.decide(t, lanes.HelpDone{}) },
 			"cleared":     func(t *rapid.T) { m.decide(t, lanes.Cleared{}) },
 			"hit noted":   func(t *rapid.T) { m.decide(t, lanes.HitNoted{}) },
-			"make up":     func(t *rapid.T) { m.decide(t, lanes.MakeUp{Session: m.session(t), Give: rapid.Bool().Draw(t, "give")}) },
-			"move":        func(t *rapid.T) { m.move(t) },
+			"make up": func(t *rapid.T) {
+				m.decide(t,
+					lanes.MakeUp{Session: m.session(t), Give: rapid.Bool().Draw(t, "give")})
+			},
+			"move": func(t *rapid.T) { m.move(t) },
 			"its time is used up, or its grace": func(t *rapid.T) {
 				if expiry, found := m.lane.NextExpiry(); found && m.now.Before(expiry) {
-					m.pass(expiry.Since(m.now) + time.Duration(rapid.Int64Range(0, int64(6*time.Minute)).Draw(t, "and so long ago")))
+					m.pass(expiry.Since(m.now) + time.Duration(rapid.Int64Range(0, int64(6*time.Minute)).Draw(t,
+						"and so long ago")))
 					m.decide(t, lanes.Expire{})
 				}
 			},
 			"a little time goes by": func(t *rapid.T) {
 				m.pass(time.Duration(rapid.Int64Range(0, int64(3*time.Minute)).Draw(t, "for a little")))
 			},
-			"time goes by": func(t *rapid.T) { m.pass(time.Duration(rapid.Int64Range(0, int64(3*time.Hour)).Draw(t, "for"))) },
+			"time goes by": func(t *rapid.T) {
+				m.pass(time.Duration(rapid.Int64Range(0,
+					int64(3*time.Hour)).Draw(t, "for")))
+			},
 			"wall clock is set": func(t *rapid.T) {
 				m.now.Wall = m.now.Wall.Add(time.Duration(rapid.Int64Range(-1e13, 1e13).Draw(t, "by")))
 			},
@@ -123,7 +153,10 @@ type model struct {
 func newModel() *model {
 	lane := func() lanes.Lane {
 		return lanes.Lane{ID: uuid.New(), Accessible: true, Usable: true, Purchasing: true, Terms: lanes.Terms{
-			ClearAfter: clearAfter, ClearFirst: true, Warnings: []time.Duration{time.Minute, time.Hour, 10 * time.Minute}, TellsExpired: true,
+			ClearAfter: clearAfter, ClearFirst: true, Warnings: []time.Duration{
+				time.Minute, time.Hour,
+				10 * time.Minute,
+			}, TellsExpired: true,
 			Grace: 5 * time.Minute,
 		}}
 	}
@@ -211,8 +244,10 @@ func (m *model) follow(t *rapid.T, before lanes.Lane, change lanes.Change, comma
 	if change.Ended != nil {
 		m.ended[change.Ended.Session.ID]++
 		require.Equal(t, change.Ended.Session.Sold, change.Ended.Used+change.Ended.Session.Left, "used + left = sold")
-		require.Equal(t, min(m.ran, change.Ended.Session.Sold), change.Ended.Used, "used = the time that ran, of what was sold")
-		require.Equal(t, max(0, m.ran-change.Ended.Session.Sold), change.Ended.Beyond-change.Ended.Session.Settled, "the rest is owed")
+		require.Equal(t, min(m.ran, change.Ended.Session.Sold), change.Ended.Used,
+			"used = the time that ran, of what was sold")
+		require.Equal(t, max(0, m.ran-change.Ended.Session.Sold), change.Ended.Beyond-change.Ended.Session.Settled,
+			"the rest is owed")
 		require.GreaterOrEqual(t, change.Ended.Paused, time.Duration(0))
 		m.ran = 0
 	}
@@ -239,7 +274,8 @@ func (m *model) clearing(t *rapid.T, before lanes.Lane, change lanes.Change, com
 			require.LessOrEqual(t, cmd.Age, m.now.Since(before.Uncleared.Since), "it is about what came after the end")
 		}
 	default:
-		require.True(t, before.Uncleared == nil || last == before.Uncleared, "%s is nobody's word that the lane is clear", command.Name())
+		require.True(t, before.Uncleared == nil || last == before.Uncleared,
+			"%s is nobody's word that the lane is clear", command.Name())
 	}
 	if e := change.Ended; e != nil {
 		timeUp := e.Reason == lanes.Expired || e.Reason == lanes.Simulated
@@ -327,7 +363,8 @@ func (m *model) check(t *rapid.T) {
 	for id, kinds := range m.facts {
 		onLane := s != nil && s.ID == id
 		stopped := count(kinds, lanes.SessionStopped)
-		require.Equal(t, m.graces[id].reached, count(kinds, lanes.SessionExpired), "the end of its time is told once, with its grace or its end")
+		require.Equal(t, m.graces[id].reached, count(kinds, lanes.SessionExpired),
+			"the end of its time is told once, with its grace or its end")
 		require.Equal(t, 1, count(kinds, lanes.SessionCreated))
 		require.LessOrEqual(t, count(kinds, lanes.SessionStarted), 1)
 		require.Equal(t, m.ended[id], stopped, "one sessionStopped for each end")

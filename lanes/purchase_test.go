@@ -33,7 +33,10 @@ func (f *purchaseFixture) decide(command lanes.Command) error {
 }
 
 func (f *purchaseFixture) buy(purchase uuid.UUID) error {
-	return f.decide(lanes.Buy{Session: f.lane.Session.ID, Purchase: purchase, Items: []lanes.Item{{ID: "targets", Qty: 1}}})
+	return f.decide(lanes.Buy{
+		Session: f.lane.Session.ID, Purchase: purchase,
+		Items: []lanes.Item{{ID: "targets", Qty: 1}},
+	})
 }
 
 // buyWith makes a purchase that ends as the attempt says.

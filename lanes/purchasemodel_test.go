@@ -111,9 +111,13 @@ func (m *purchaseModel) follow(t *rapid.T, before lanes.Lane, change lanes.Chang
 	session := change.Lane.Session
 	if session != nil && session.Purchase != nil && m.bought[session.Purchase.ID] == nil {
 		p := session.Purchase
-		require.Contains(t, []lanes.PurchasePhase{lanes.Pending, lanes.Declined}, p.Phase, "asked for, or refused at once")
+		require.Contains(t, []lanes.PurchasePhase{lanes.Pending, lanes.Declined}, p.Phase,
+			"asked for, or refused at once")
 		m.ids = append(m.ids, p.ID)
-		m.bought[p.ID] = &modelPurchase{session: session.ID, minutes: time.Duration(p.Minutes()) * time.Minute, phase: p.Phase}
+		m.bought[p.ID] = &modelPurchase{
+			session: session.ID, minutes: time.Duration(p.Minutes()) * time.Minute,
+			phase: p.Phase,
+		}
 	} else if change.Settled != nil {
 		m.recordEnd(t, before, change, command)
 	}
@@ -179,7 +183,8 @@ func (m *purchaseModel) check(t *rapid.T, on ...lanes.Lane) {
 		}
 		require.Equal(t, m.sold[s.ID]+m.credited[s.ID], s.Sold, "sold by the POS and bought at the lane")
 		if p := s.Purchase; p != nil && p.Phase == lanes.Pending {
-			require.LessOrEqual(t, s.Sold+m.bought[p.ID].minutes, 480*time.Minute, "there is room for what is being bought")
+			require.LessOrEqual(t, s.Sold+m.bought[p.ID].minutes, 480*time.Minute,
+				"there is room for what is being bought")
 		}
 	}
 	for _, id := range m.ids {

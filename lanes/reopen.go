@@ -37,7 +37,8 @@ func (cmd Reopen) decide(now Instant, c *Change) error {
 	create := Create{
 		Session: ReopenedAs(was.ID), Group: was.Group, Customer: was.Customer,
 		Minutes:    int((was.Left + time.Minute - 1) / time.Minute),
-		Purchasing: was.Purchasing, AutoStart: begun, ByStaff: true, AfterClosing: true, WarnAt: was.WarnAt, Grace: was.Grace,
+		Purchasing: was.Purchasing, AutoStart: begun, ByStaff: true, AfterClosing: true, WarnAt: was.WarnAt,
+		Grace:       was.Grace,
 		Correlation: was.Correlation,
 	}
 	if more := was.OpenEnd - cmd.Ended.Used; more > was.Left {

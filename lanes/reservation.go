@@ -121,7 +121,8 @@ func (l Lane) checkSale(now Instant, byStaff bool, token string) error {
 
 // isPromised reports whether the minutes of the sale were promised to whoever has its token of the lane's reservation.
 func (l Lane) isPromised(now Instant, sale Create) bool {
-	return l.ReservedFor(now) > 0 && l.Reservation.isOf(sale.Reservation) && max(sale.Minutes, sale.OpenEnd) <= l.Reservation.Minutes &&
+	return l.ReservedFor(now) > 0 && l.Reservation.isOf(sale.Reservation) &&
+		max(sale.Minutes, sale.OpenEnd) <= l.Reservation.Minutes &&
 		(l.GroupHours[sale.Group] == nil || sale.Group == l.Reservation.Group)
 }
 
@@ -135,7 +136,8 @@ func (cmd Reserve) decide(now Instant, c *Change) error {
 	if err := c.Lane.checkSale(now, false, ""); err != nil {
 		return err
 	}
-	if err := c.Lane.HoursOf(cmd.Reservation.Group).beforeClosing(now, 0, cmd.Reservation.Minutes, MaxMinutes); err != nil {
+	if err := c.Lane.HoursOf(cmd.Reservation.Group).beforeClosing(now, 0, cmd.Reservation.Minutes,
+		MaxMinutes); err != nil {
 		return err
 	}
 	c.Lane.Reservation = cmd.Reservation
@@ -175,7 +177,8 @@ func (w Wanted) Choose(all []LaneStatus, now Instant, holds Holds, refused map[u
 	}
 	passedOver := map[uuid.UUID]bool{} // at first
 	for _, status := range all {
-		if refused[status.ID] || status.Lane.HoursOf(w.Group).beforeClosing(now, 0, max(w.Minutes, MinMinutes), 0) != nil {
+		if refused[status.ID] || status.Lane.HoursOf(w.Group).
+			beforeClosing(now, 0, max(w.Minutes, MinMinutes), 0) != nil {
 			passedOver[status.ID] = true
 		}
 	}
@@ -190,7 +193,8 @@ func (w Wanted) first(all []LaneStatus, now Instant, holds Holds, refused map[uu
 	var chosen []uuid.UUID
 	beside := map[uuid.UUID][]uuid.UUID{} // bay → the lanes of it that fit, up to here without a gap
 	for _, status := range all {
-		fits := status.Lane.checkSale(now, false, "") == nil && !refused[status.ID] && !holds.Has(Scope{OverLane, status.ID})
+		fits := status.Lane.checkSale(now, false, "") == nil && !refused[status.ID] &&
+			!holds.Has(Scope{OverLane, status.ID})
 		switch {
 		case w.Bay != uuid.Nil && w.Bay != status.Bay:
 			continue

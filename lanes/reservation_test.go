@@ -39,18 +39,26 @@ func (s *story) reservationCommand(t *testing.T, d *datadriven.TestData) lanes.C
 // is reserved is sold to nobody but the holder of the token, who always gets it, and is not reserved twice.
 func TestAReservedLaneIsTheHoldersAlone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := &reservationModel{now: lanes.Instant{Wall: time.Date(2026, 5, 1, 10, 0, 0, 0, time.UTC), Mono: 100 * time.Hour}, boot: "boot"}
+		m := &reservationModel{now: lanes.Instant{
+			Wall: time.Date(2026, 5, 1, 10, 0, 0, 0, time.UTC),
+			Mono: 100 * time.Hour,
+		}, boot: "boot"}
 		for i := range m.lanes {
-			m.lanes[i] = lanes.Lane{ID: uuid.New(), Accessible: true, Usable: true, Terms: lanes.Terms{ClearAfter: clearAfter, ClearFirst: true}}
+			m.lanes[i] = lanes.Lane{
+				ID: uuid.New(), Accessible: true, Usable: true,
+				Terms: lanes.Terms{ClearAfter: clearAfter, ClearFirst: true},
+			}
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"reserve": func(t *rapid.T) {
 				i, token := m.lane(t), rapid.StringMatching(`[ab]`).Draw(t, "token")
 				r := &lanes.Reservation{
 					ID: uuid.New(), Token: lanes.TokenDigest(token), Made: m.now,
-					Term: time.Duration(rapid.Int64Range(int64(lanes.MinReserved), int64(lanes.MaxReserved)).Draw(t, "term")),
+					Term: time.Duration(rapid.Int64Range(int64(lanes.MinReserved),
+						int64(lanes.MaxReserved)).Draw(t, "term")),
 				}
-				sellable := m.lanes[i].Session == nil && m.lanes[i].ForSale() && m.lanes[i].Usable && m.lanes[i].ToClear(m.now) == 0
+				sellable := m.lanes[i].Session == nil && m.lanes[i].ForSale() && m.lanes[i].Usable &&
+					m.lanes[i].ToClear(m.now) == 0
 				err := m.decide(t, i, lanes.Reserve{Reservation: r})
 				require.Equal(t, sellable && m.left[i] <= 0, err == nil, "%v", err)
 				if err == nil {
@@ -61,7 +69,8 @@ func TestAReservedLaneIsTheHoldersAlone(t *testing.T) {
 				i, token := m.lane(t), rapid.SampledFrom([]string{"", "a", "b", "c"}).Draw(t, "token")
 				staff := rapid.Bool().Draw(t, "by staff")
 				lane := m.lanes[i]
-				err := m.decide(t, i, lanes.Create{Session: uuid.New(), Minutes: 1, AutoStart: true, ByStaff: staff && token == "", Reservation: token})
+				err := m.decide(t, i, lanes.Create{Session: uuid.New(), Minutes: 1, AutoStart: true, ByStaff: staff &&
+					token == "", Reservation: token})
 				switch reserved := m.left[i] > 0; {
 				case lane.Session != nil:
 					require.ErrorIs(t, err, lanes.ErrLaneOccupied)
@@ -90,7 +99,8 @@ func TestAReservedLaneIsTheHoldersAlone(t *testing.T) {
 				if m.left[1-i] > 0 && m.lanes[1-i].Session == nil {
 					require.ErrorIs(t, err, lanes.ErrLaneReserved)
 				}
-				if s := m.lanes[i].Session; err == nil && s != nil && m.decide(t, i, lanes.Move{Session: s.ID, To: to}) == nil {
+				if s := m.lanes[i].Session; err == nil && s != nil &&
+					m.decide(t, i, lanes.Move{Session: s.ID, To: to}) == nil {
 					m.forget(1 - i)
 				}
 			},
@@ -105,7 +115,8 @@ func TestAReservedLaneIsTheHoldersAlone(t *testing.T) {
 				}
 			},
 			"offer": func(t *rapid.T) {
-				require.NoError(t, m.decide(t, m.lane(t), lanes.Offer{Sale: rapid.SampledFrom([]lanes.Sale{lanes.OnSale, lanes.OffSale}).Draw(t, "sale")}))
+				require.NoError(t, m.decide(t, m.lane(t),
+					lanes.Offer{Sale: rapid.SampledFrom([]lanes.Sale{lanes.OnSale, lanes.OffSale}).Draw(t, "sale")}))
 			},
 			"hold":    func(t *rapid.T) { require.NoError(t, m.decide(t, m.lane(t), lanes.Hold{})) },
 			"release": func(t *rapid.T) { require.NoError(t, m.decide(t, m.lane(t), lanes.Release{})) },
@@ -224,7 +235,8 @@ func TestTheFirstLanesThatFitAreChosen(t *testing.T) {
 // A lane that has refused, and one that staff hold by itself, are passed over.
 func TestLanesThatAreNotChosen(t *testing.T) {
 	all, now := layoutOf("ABCD")
-	held := lanes.Holds{}.Set(lanes.Scope{Kind: lanes.OverLane, ID: all[1].ID}, "sam", now.Wall).Set(lanes.Scope{Kind: lanes.OverRange}, "sam", now.Wall)
+	held := lanes.Holds{}.Set(lanes.Scope{Kind: lanes.OverLane, ID: all[1].ID}, "sam", now.Wall).
+		Set(lanes.Scope{Kind: lanes.OverRange}, "sam", now.Wall)
 	chosen, err := lanes.Wanted{Count: 2}.Choose(all, now, held, map[uuid.UUID]bool{all[0].ID: true})
 	require.NoError(t, err)
 	require.Equal(t, "CD", letters(chosen))
@@ -251,7 +263,8 @@ func TestNamedLanes(t *testing.T) {
 // Half of the lanes of a range are left for everybody else; the only lane of a range may be reserved.
 func TestHowManyLanesATokenReserves(t *testing.T) {
 	require.Equal(t, []int{1, 1, 2, 5, 50}, []int{
-		lanes.MostReserved(1), lanes.MostReserved(2), lanes.MostReserved(3), lanes.MostReserved(10), lanes.MostReserved(100),
+		lanes.MostReserved(1), lanes.MostReserved(2), lanes.MostReserved(3), lanes.MostReserved(10),
+		lanes.MostReserved(100),
 	})
 }
 
@@ -266,7 +279,8 @@ func layoutOf(text string) (all []lanes.LaneStatus, now lanes.Instant) {
 		open := name < 'a'
 		id := uuid.UUID{15: byte(name)}
 		all = append(all, lanes.LaneStatus{
-			Place: lanes.Place{ID: id, Bay: uuid.UUID{15: bay}}, Lane: lanes.Lane{ID: id, Accessible: open, Usable: true},
+			Place: lanes.Place{ID: id, Bay: uuid.UUID{15: bay}},
+			Lane:  lanes.Lane{ID: id, Accessible: open, Usable: true},
 		})
 	}
 	return all, lanes.Instant{Wall: time.Date(2026, 5, 1, 10, 0, 0, 0, time.UTC)}

@@ -39,7 +39,8 @@ const (
 func (p RetryPolicy) Decide(event Logged, now time.Time, asked time.Duration, jitter float64) Attempt {
 	attempt := *event.Attempt
 	attempt.RetryAt, attempt.GivenUp = time.Time{}, false
-	if !p.Enabled() || event.Event.Kind == PurchaseRequest || attempt.Error == "" || strings.HasPrefix(attempt.Error, NotSent) {
+	if !p.Enabled() || event.Event.Kind == PurchaseRequest || attempt.Error == "" ||
+		strings.HasPrefix(attempt.Error, NotSent) {
 		return attempt
 	}
 	end, delay := event.firstAttempt().At.Add(p.For), retryDelays[min(len(event.Earlier), len(retryDelays)-1)]
@@ -74,7 +75,8 @@ func (d Delivery) HoldsUntil() time.Time {
 		return time.Time{}
 	}
 	first := d.firstAttempt()
-	if strings.HasPrefix(first.Error, Dropped) || d.Attempt != nil && d.Attempt.refusesEvent() || slices.ContainsFunc(d.Earlier, Attempt.refusesEvent) {
+	if strings.HasPrefix(first.Error, Dropped) || d.Attempt != nil && d.Attempt.refusesEvent() ||
+		slices.ContainsFunc(d.Earlier, Attempt.refusesEvent) {
 		return time.Time{}
 	}
 	for _, earlier := range d.Earlier {

@@ -89,7 +89,8 @@ func TestRetriesAreSpread(t *testing.T) {
 // within its term, and none is tried more often than once a second.
 func TestRetriesEnd(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		policy := lanes.RetryPolicy{For: time.Duration(rapid.Int64Range(int64(time.Minute), int64(7*24*time.Hour)).Draw(t, "for"))}
+		policy := lanes.RetryPolicy{For: time.Duration(rapid.Int64Range(int64(time.Minute),
+			int64(7*24*time.Hour)).Draw(t, "for"))}
 		left := 200 // with a time of its own; after that as the schedule says
 		made, _ := tryUntilEnd(t, policy, failedEvent(503), func() (took, asked time.Duration, jitter float64) {
 			took = time.Duration(rapid.Int64Range(0, int64(10*time.Second)).Draw(t, "took"))
@@ -115,14 +116,36 @@ func TestWhatIsNotTriedAgain(t *testing.T) {
 		asked   time.Duration
 		givenUp bool
 	}{
-		"nobody asked for retries":   {policy: lanes.RetryPolicy{}, change: func(*lanes.Logged) {}},
-		"a purchase":                 {policy: day, change: func(e *lanes.Logged) { e.Event.Kind = lanes.PurchaseRequest }},
-		"it was delivered":           {policy: day, change: func(e *lanes.Logged) { e.Attempt.Error, e.Attempt.Status = "", 204 }},
-		"it is not to be sent":       {policy: day, change: func(e *lanes.Logged) { e.Attempt.Error, e.Attempt.Status = lanes.WebhookGone, 0 }},
-		"410":                        {policy: day, change: func(e *lanes.Logged) { e.Attempt.Status = 410 }, givenUp: true},
-		"asked for beyond the term":  {policy: day, change: func(*lanes.Logged) {}, asked: 25 * time.Hour, givenUp: true},
-		"sent again after its term":  {policy: day, change: func(e *lanes.Logged) { e.Earlier = []lanes.Attempt{{At: firstAttemptAt.Add(-day.For)}} }, givenUp: true},
-		"the attempt ended the term": {policy: lanes.RetryPolicy{For: time.Second}, change: func(*lanes.Logged) {}, givenUp: true},
+		"nobody asked for retries": {policy: lanes.RetryPolicy{}, change: func(*lanes.Logged) {}},
+		"a purchase": {
+			policy: day,
+			change: func(e *lanes.Logged) { e.Event.Kind = lanes.PurchaseRequest },
+		},
+		"it was delivered": {policy: day, change: func(e *lanes.Logged) {
+			e.Attempt.Error,
+				e.Attempt.Status = "", 204
+		}},
+		"it is not to be sent": {policy: day, change: func(e *lanes.Logged) {
+			e.Attempt.Error,
+				e.Attempt.Status = lanes.WebhookGone, 0
+		}},
+		"410": {
+			policy: day, change: func(e *lanes.Logged) { e.Attempt.Status = 410 },
+			givenUp: true,
+		},
+		"asked for beyond the term": {
+			policy: day, change: func(*lanes.Logged) {}, asked: 25 * time.Hour,
+			givenUp: true,
+		},
+		"sent again after its term": {
+			policy:  day,
+			change:  func(e *lanes.Logged) { e.Earlier = []lanes.Attempt{{At: firstAttemptAt.Add(-day.For)}} },
+			givenUp: true,
+		},
+		"the attempt ended the term": {
+			policy: lanes.RetryPolicy{For: time.Second}, change: func(*lanes.Logged) {},
+			givenUp: true,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			event := failedEvent(503)
@@ -167,7 +190,8 @@ func TestWhichAnswersHoldNoOrder(t *testing.T) {
 	} {
 		event := failedEvent(status)
 		require.Equal(t, holds, !event.HoldsUntil().IsZero(), "%d", status)
-		require.Equal(t, !holds, event.Reopened().Late(firstAttemptAt.Add(time.Second)), "%d: what it is sent again behind has passed it", status)
+		require.Equal(t, !holds, event.Reopened().Late(firstAttemptAt.Add(time.Second)),
+			"%d: what it is sent again behind has passed it", status)
 
 		again := failedEvent(503).Reopened()
 		again.Attempt = &lanes.Attempt{At: firstAttemptAt.Add(5 * time.Second), Status: status, Error: lanes.Refused}

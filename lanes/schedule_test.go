@@ -22,16 +22,21 @@ func daily(from, to string) *lanes.Hours {
 
 // at is a time of one Wednesday.
 func at(text string) lanes.Instant {
-	return lanes.Instant{Wall: time.Date(2026, 5, 6, 0, clock(text), 0, 0, time.UTC), Mono: 100*time.Hour + time.Duration(clock(text))*time.Minute}
+	return lanes.Instant{
+		Wall: time.Date(2026, 5, 6, 0, clock(text), 0, 0, time.UTC),
+		Mono: 100*time.Hour + time.Duration(clock(text))*time.Minute,
+	}
 }
 
 // A part of a range is open while the whole is, and its own hours are.
 func TestTheHoursOfAPart(t *testing.T) {
 	whole, part := daily("9:00", "22:00"), daily("18:00", "23:00")
 	hours := part.In(whole)
-	require.Equal(t, lanes.OpenState{Opens: at("18:00").Wall}, hours.At(at("10:00").Wall), "the range is open, and the part is not")
+	require.Equal(t, lanes.OpenState{Opens: at("18:00").Wall}, hours.At(at("10:00").Wall),
+		"the range is open, and the part is not")
 	require.Equal(t, lanes.OpenState{Open: true, Closes: at("22:00").Wall}, hours.At(at("18:00").Wall))
-	require.Equal(t, lanes.OpenState{Opens: at("42:00").Wall}, hours.At(at("22:30").Wall), "the part is open, and the range is not")
+	require.Equal(t, lanes.OpenState{Opens: at("42:00").Wall}, hours.At(at("22:30").Wall),
+		"the part is open, and the range is not")
 	require.Equal(t, 4*time.Hour, hours.OpenBetween(at("0:00").Wall, at("24:00").Wall))
 	require.Equal(t, 28*time.Hour, hours.OpenBetween(at("0:00").Wall, at("168:00").Wall))
 	require.True(t, hours.Equal(daily("18:00", "23:00").In(daily("9:00", "22:00"))))
@@ -93,7 +98,10 @@ func TestSalesEndByTheHoursOfLaneAndGroup(t *testing.T) {
 		"both: the sooner": {early, members, "18:00", 30},
 	} {
 		t.Run(name, func(t *testing.T) {
-			sale := lanes.Create{Session: uuid.UUID{9}, Group: c.group, Minutes: c.minutes + 1, AutoStart: true, Purchasing: true}
+			sale := lanes.Create{
+				Session: uuid.UUID{9}, Group: c.group, Minutes: c.minutes + 1, AutoStart: true,
+				Purchasing: true,
+			}
 			_, err := c.on.Decide(at("17:30"), sale)
 			closes, most := closing(t, err)
 			require.Equal(t, at(c.closes).Wall, closes)
@@ -126,7 +134,10 @@ func TestSalesEndByTheHoursOfLaneAndGroup(t *testing.T) {
 func TestAMoveToALaneThatClosesEarlier(t *testing.T) {
 	late, early, members := schedules()
 	sell := func(on lanes.Lane, minutes int, group uuid.UUID) lanes.Lane {
-		change, err := on.Decide(at("17:00"), lanes.Create{Session: uuid.UUID{9}, Group: group, Minutes: minutes, AutoStart: true, AfterClosing: true})
+		change, err := on.Decide(at("17:00"), lanes.Create{
+			Session: uuid.UUID{9}, Group: group, Minutes: minutes,
+			AutoStart: true, AfterClosing: true,
+		})
 		require.NoError(t, err)
 		return change.Lane
 	}
@@ -166,7 +177,10 @@ func TestAMoveToALaneThatClosesEarlier(t *testing.T) {
 // The first lanes that fit are open for as long as they are wanted. Where none is, the refusal says when they close.
 func TestReservationsKeepToTheHoursOfTheLane(t *testing.T) {
 	late, early, members := schedules()
-	all := []lanes.LaneStatus{{Place: lanes.Place{ID: early.ID}, Lane: early}, {Place: lanes.Place{ID: late.ID}, Lane: late}}
+	all := []lanes.LaneStatus{
+		{Place: lanes.Place{ID: early.ID}, Lane: early},
+		{Place: lanes.Place{ID: late.ID}, Lane: late},
+	}
 	choose := func(when string, w lanes.Wanted) []uuid.UUID {
 		chosen, err := w.Choose(all, at(when), lanes.Holds{}, nil)
 		require.NoError(t, err)
@@ -176,7 +190,8 @@ func TestReservationsKeepToTheHoursOfTheLane(t *testing.T) {
 	require.Equal(t, []uuid.UUID{late.ID}, choose("17:00", lanes.Wanted{Count: 1, Minutes: 61}))
 	require.Equal(t, []uuid.UUID{early.ID}, choose("17:00", lanes.Wanted{Count: 1}), "for how long is not known")
 	require.Equal(t, []uuid.UUID{late.ID}, choose("18:00", lanes.Wanted{Count: 1}), "it is closed")
-	require.Equal(t, []uuid.UUID{early.ID, late.ID}, choose("17:30", lanes.Wanted{Count: 2, Minutes: 60}), "Reserve says that one does not fit")
+	require.Equal(t, []uuid.UUID{early.ID, late.ID}, choose("17:30", lanes.Wanted{Count: 2, Minutes: 60}),
+		"Reserve says that one does not fit")
 
 	reserve := func(lane lanes.Lane, r lanes.Reservation) (lanes.Lane, error) {
 		r.Made, r.Term, r.Token = at("19:30"), 10*time.Minute, lanes.TokenDigest("token")
@@ -190,7 +205,10 @@ func TestReservationsKeepToTheHoursOfTheLane(t *testing.T) {
 	require.Equal(t, 30, most)
 
 	sell := func(lane lanes.Lane, group uuid.UUID) error {
-		_, err := lane.Decide(at("19:35"), lanes.Create{Session: uuid.UUID{9}, Group: group, Minutes: 30, Reservation: "token"})
+		_, err := lane.Decide(at("19:35"), lanes.Create{
+			Session: uuid.UUID{9}, Group: group, Minutes: 30,
+			Reservation: "token",
+		})
 		return err
 	}
 	promised, err := reserve(late, lanes.Reservation{Minutes: 30, Group: members})
@@ -209,7 +227,10 @@ func TestAStartThatIsTooLate(t *testing.T) {
 	split := late
 	split.Hours = &lanes.Hours{Zone: time.UTC}
 	for day := range split.Hours.Week {
-		split.Hours.Week[day] = []lanes.Opening{opening("9:00", "17:00"), opening("17:15", "18:00"), opening("19:00", "22:00")}
+		split.Hours.Week[day] = []lanes.Opening{
+			opening("9:00", "17:00"), opening("17:15", "18:00"),
+			opening("19:00", "22:00"),
+		}
 	}
 	for name, c := range map[string]struct {
 		on      lanes.Lane
@@ -220,31 +241,46 @@ func TestAStartThatIsTooLate(t *testing.T) {
 		start   string
 		closes  string // empty: it is not refused
 	}{
-		"it ends as the lane closes":        {on: early, minutes: 30, now: "17:00", start: "17:30"},
-		"a minute later":                    {on: early, minutes: 30, now: "17:00", start: "17:31", closes: "18:00"},
-		"a lane that closes later":          {on: late, minutes: 30, now: "17:00", start: "17:31"},
-		"a group that leaves":               {on: late, group: members, minutes: 60, now: "17:00", start: "19:01", closes: "20:00"},
-		"the sooner of both":                {on: early, group: members, minutes: 30, now: "17:00", start: "19:01", closes: "18:00"},
-		"an open end, as the lane closes":   {on: early, minutes: 15, openEnd: 30, now: "17:00", start: "17:30"},
-		"an open end, a minute later":       {on: early, minutes: 15, openEnd: 30, now: "17:00", start: "17:31", closes: "18:00"},
-		"an open end that is late already":  {on: early, minutes: 30, openEnd: 90, now: "17:00", start: "17:45"},
-		"it would begin after closing":      {on: early, minutes: 30, now: "17:00", start: "18:30", closes: "18:00"},
-		"the next morning":                  {on: early, minutes: 30, now: "17:00", start: "33:00"},
-		"before the next morning":           {on: early, minutes: 30, now: "17:00", start: "32:59", closes: "18:00"},
-		"it is late already, to tomorrow":   {on: early, minutes: 60, now: "17:59", start: "41:30"},
-		"it is late already":                {on: early, minutes: 90, now: "17:00", start: "17:30"},
-		"it was in time when it was sold":   {on: early, minutes: 60, now: "17:01", start: "17:30"},
-		"it is closed":                      {on: early, minutes: 60, now: "18:30", start: "18:45"},
-		"between two openings of a day":     {on: split, minutes: 30, now: "16:00", start: "17:05", closes: "17:00"},
-		"in the second opening":             {on: split, minutes: 30, now: "16:00", start: "17:45", closes: "18:00"},
-		"at an opening that is too short":   {on: split, minutes: 50, now: "16:00", start: "17:15", closes: "18:00"},
-		"behind the second opening":         {on: split, minutes: 30, now: "16:00", start: "18:30", closes: "18:00"},
-		"in the third opening":              {on: split, minutes: 60, now: "16:00", start: "19:00"},
-		"a lane that is always open":        {on: lanes.Lane{Accessible: true, Usable: true}, minutes: 480, now: "17:00", start: "41:00"},
+		"it ends as the lane closes": {on: early, minutes: 30, now: "17:00", start: "17:30"},
+		"a minute later":             {on: early, minutes: 30, now: "17:00", start: "17:31", closes: "18:00"},
+		"a lane that closes later":   {on: late, minutes: 30, now: "17:00", start: "17:31"},
+		"a group that leaves": {
+			on: late, group: members, minutes: 60, now: "17:00", start: "19:01",
+			closes: "20:00",
+		},
+		"the sooner of both": {
+			on: early, group: members, minutes: 30, now: "17:00", start: "19:01",
+			closes: "18:00",
+		},
+		"an open end, as the lane closes": {on: early, minutes: 15, openEnd: 30, now: "17:00", start: "17:30"},
+		"an open end, a minute later": {
+			on: early, minutes: 15, openEnd: 30, now: "17:00", start: "17:31",
+			closes: "18:00",
+		},
+		"an open end that is late already": {on: early, minutes: 30, openEnd: 90, now: "17:00", start: "17:45"},
+		"it would begin after closing":     {on: early, minutes: 30, now: "17:00", start: "18:30", closes: "18:00"},
+		"the next morning":                 {on: early, minutes: 30, now: "17:00", start: "33:00"},
+		"before the next morning":          {on: early, minutes: 30, now: "17:00", start: "32:59", closes: "18:00"},
+		"it is late already, to tomorrow":  {on: early, minutes: 60, now: "17:59", start: "41:30"},
+		"it is late already":               {on: early, minutes: 90, now: "17:00", start: "17:30"},
+		"it was in time when it was sold":  {on: early, minutes: 60, now: "17:01", start: "17:30"},
+		"it is closed":                     {on: early, minutes: 60, now: "18:30", start: "18:45"},
+		"between two openings of a day":    {on: split, minutes: 30, now: "16:00", start: "17:05", closes: "17:00"},
+		"in the second opening":            {on: split, minutes: 30, now: "16:00", start: "17:45", closes: "18:00"},
+		"at an opening that is too short":  {on: split, minutes: 50, now: "16:00", start: "17:15", closes: "18:00"},
+		"behind the second opening":        {on: split, minutes: 30, now: "16:00", start: "18:30", closes: "18:00"},
+		"in the third opening":             {on: split, minutes: 60, now: "16:00", start: "19:00"},
+		"a lane that is always open": {
+			on: lanes.Lane{Accessible: true, Usable: true}, minutes: 480,
+			now: "17:00", start: "41:00",
+		},
 		"now, a minute before it is closed": {on: early, minutes: 1, now: "17:59", start: "17:59"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			sale := lanes.Create{Session: uuid.UUID{9}, Group: c.group, Minutes: c.minutes, OpenEnd: c.openEnd, AfterClosing: true}
+			sale := lanes.Create{
+				Session: uuid.UUID{9}, Group: c.group, Minutes: c.minutes, OpenEnd: c.openEnd,
+				AfterClosing: true,
+			}
 			sold, err := c.on.Decide(at("16:00"), sale)
 			require.NoError(t, err)
 			schedule := lanes.Schedule{Session: sale.Session, Start: lanes.Start{ID: uuid.UUID{1}, At: at(c.start)}}

@@ -50,7 +50,8 @@ func (cmd Create) decide(now Instant, c *Change) error {
 	}
 	sold, promised := time.Duration(cmd.Minutes)*time.Minute, c.Lane.isPromised(now, cmd)
 	lasts := max(cmd.Minutes, cmd.OpenEnd)
-	if err := c.Lane.HoursOf(cmd.Group).beforeClosing(now, 0, lasts, MaxMinutes); err != nil && !cmd.AfterClosing && !promised {
+	if err := c.Lane.HoursOf(cmd.Group).beforeClosing(now, 0, lasts, MaxMinutes); err != nil &&
+		!cmd.AfterClosing && !promised {
 		return err
 	}
 	s := Session{

@@ -24,21 +24,23 @@ const (
 
 // Session is lane time that was sold, and how much of it is left. It is a value: to change one is to make another.
 type Session struct {
-	ID         uuid.UUID     `json:"session_id"`
-	Group      uuid.UUID     `json:"group_id"`
-	Customer   string        `json:"customer_name"`
-	Purchasing bool          `json:"enable_purchasing"` // as asked at creation; it takes effect where the range has purchasing
-	Sold       time.Duration `json:"sold_ns"`           // in all, whole minutes
+	ID       uuid.UUID `json:"session_id"`
+	Group    uuid.UUID `json:"group_id"`
+	Customer string    `json:"customer_name"`
+	// as asked at creation; it takes effect where the range has purchasing
+	Purchasing bool          `json:"enable_purchasing"`
+	Sold       time.Duration `json:"sold_ns"` // in all, whole minutes
 	Phase      Phase         `json:"phase"`
-	Left       time.Duration `json:"left_ns"` // when the clock last started (running) or stopped (paused); negative: owed
-	Since      Instant       `json:"since"`   // when that was; created, for a waiting session
-	Created    Instant       `json:"created"`
-	Began      *Instant      `json:"began,omitempty"`     // nil until the customer entered
-	Rested     time.Duration `json:"rested_ns"`           // time in pauses that are over
-	ByHold     bool          `json:"paused_by_hold"`      // the pause was made by a hold, whose end resumes it
-	Facts      uint64        `json:"facts"`               // events so far: the next one's number is Facts+1
-	Purchase   *Purchase     `json:"purchase,omitempty"`  // the latest, nil before the first
-	RanOn      time.Duration `json:"ran_on_ns,omitempty"` // that ran while the gateway was down, for staff to make up
+	// when the clock last started (running) or stopped (paused); negative: owed
+	Left     time.Duration `json:"left_ns"`
+	Since    Instant       `json:"since"` // when that was; created, for a waiting session
+	Created  Instant       `json:"created"`
+	Began    *Instant      `json:"began,omitempty"`     // nil until the customer entered
+	Rested   time.Duration `json:"rested_ns"`           // time in pauses that are over
+	ByHold   bool          `json:"paused_by_hold"`      // the pause was made by a hold, whose end resumes it
+	Facts    uint64        `json:"facts"`               // events so far: the next one's number is Facts+1
+	Purchase *Purchase     `json:"purchase,omitempty"`  // the latest, nil before the first
+	RanOn    time.Duration `json:"ran_on_ns,omitempty"` // that ran while the gateway was down, for staff to make up
 	// Advanced is by how much Advance has shortened the time left since the last event, for the Decision of the next.
 	Advanced time.Duration `json:"advanced_ns,omitempty"`
 	// WarnAt are the times left at which the session is warned, longest first; nil: those of the range, empty: none.

@@ -50,7 +50,8 @@ func (c Checkpoint) Since(earlier Checkpoint) time.Duration {
 	}
 	passed := c.At.Wall.Sub(earlier.At.Wall)
 	if c.Offset != nil && earlier.Offset != nil {
-		if skew := c.Offset.Ahead - earlier.Offset.Ahead; c.Offset.Clock == earlier.Offset.Clock || skew.Abs() <= maxSkew {
+		if skew := c.Offset.Ahead - earlier.Offset.Ahead; c.Offset.Clock == earlier.Offset.Clock ||
+			skew.Abs() <= maxSkew {
 			passed -= skew
 		}
 	}

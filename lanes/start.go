@@ -131,9 +131,10 @@ type StartState string
 
 // The states, in the order in which they are looked for.
 const (
-	StartOver    StartState = "over"    // the session has ended
-	StartBegun   StartState = "begun"   // the session has begun, by the start or before it
-	StartHeld    StartState = "held"    // a hold lies over the lane: it begins paused, and runs from the end of the hold on
+	StartOver  StartState = "over"  // the session has ended
+	StartBegun StartState = "begun" // the session has begun, by the start or before it
+	// a hold lies over the lane: it begins paused, and runs from the end of the hold on
+	StartHeld    StartState = "held"
 	StartOffline StartState = "offline" // the lane's link is down: it begins when that is up, not before the start
 	StartWaiting StartState = "waiting" // it begins at the start
 )

@@ -73,8 +73,10 @@ func (s *story) step(t *testing.T, d *datadriven.TestData) string {
 		lane.Accessible, lane.Usable = !d.HasArg("closed"), !d.HasArg("broken")
 		lane.Purchasing = !d.HasArg("without-purchasing")
 		lane.Terms = lanes.Terms{
-			ClearAfter: s.duration(t, d, "clear-after"), ClearFirst: d.HasArg("clear-first"), Warnings: s.durations(t, d, "warnings"),
-			TellsExpired: d.HasArg("tells-expired"), Hours: s.hours(t, d), Grace: s.duration(t, d, "grace"), GraceForAll: d.HasArg("grace-for-all"),
+			ClearAfter: s.duration(t, d, "clear-after"), ClearFirst: d.HasArg("clear-first"),
+			Warnings:     s.durations(t, d, "warnings"),
+			TellsExpired: d.HasArg("tells-expired"), Hours: s.hours(t, d), Grace: s.duration(t, d, "grace"),
+			GraceForAll: d.HasArg("grace-for-all"),
 		}
 		s.lanes[s.at] = lane
 		return s.describeLanes()
@@ -127,7 +129,8 @@ func (s *story) command(t *testing.T, d *datadriven.TestData, lane lanes.Lane) (
 		return lanes.Create{
 			Session: s.last, Customer: "Jo Smith", Minutes: number("minutes"),
 			Purchasing: !d.HasArg("without-purchasing"), AutoStart: d.HasArg("auto-start"),
-			ByStaff: d.HasArg("by-staff"), AfterClosing: d.HasArg("after-closing"), WarnAt: s.durations(t, d, "warn-at"),
+			ByStaff: d.HasArg("by-staff"), AfterClosing: d.HasArg("after-closing"),
+			WarnAt:      s.durations(t, d, "warn-at"),
 			Reservation: word(t, d, "reservation"),
 			Grace:       d.HasArg("grace"), OpenEnd: number("open-end"),
 		}, nil
@@ -164,10 +167,14 @@ func (s *story) command(t *testing.T, d *datadriven.TestData, lane lanes.Lane) (
 		}
 		s.lanes[s.at] = lane
 		return lanes.Inspect{Proof: lanes.Proof{
-			OpenEnd: !d.HasArg("without-capability"), Session: session, Open: d.HasArg("open-for"), RunsFor: s.duration(t, d, "open-for"),
+			OpenEnd: !d.HasArg("without-capability"), Session: session, Open: d.HasArg("open-for"),
+			RunsFor: s.duration(t, d, "open-for"),
 		}}, nil
 	case "schedule":
-		return lanes.Schedule{Session: session, Start: lanes.Start{ID: sessionID(number("start")), At: s.now.Add(s.duration(t, d, "in"))}}, nil
+		return lanes.Schedule{Session: session, Start: lanes.Start{
+			ID: sessionID(number("start")),
+			At: s.now.Add(s.duration(t, d, "in")),
+		}}, nil
 	case "unschedule":
 		return lanes.Unschedule{Session: session, Start: sessionID(number("start"))}, nil
 	case "begin":
@@ -177,8 +184,11 @@ func (s *story) command(t *testing.T, d *datadriven.TestData, lane lanes.Lane) (
 	case "report":
 		r := lanes.Report{
 			Session: session, Age: s.duration(t, d, "ago"), Log: lanes.Log{ID: "log", Seq: uint64(number("seq"))},
-			Elsewhere: map[string]lanes.Known{"known": lanes.IsKnown, "unknown": lanes.IsUnknown}[word(t, d, "elsewhere")],
-			Detail:    word(t, d, "detail"),
+			Elsewhere: map[string]lanes.Known{
+				"known":   lanes.IsKnown,
+				"unknown": lanes.IsUnknown,
+			}[word(t, d, "elsewhere")],
+			Detail: word(t, d, "detail"),
 		}
 		if d.HasArg("log") {
 			r.Log.ID = word(t, d, "log")
@@ -290,7 +300,8 @@ func (s *story) describeTurns() string {
 	for _, name := range []string{"1", "2"} {
 		lane := s.lanes[name]
 		if turn := lane.Turn; turn != nil {
-			fmt.Fprintf(&out, "lane %s: waits since session %s, for %s", name, strings.TrimLeft(turn.After.String()[24:], "0"), turn.Time(s.now, lane.Hours))
+			fmt.Fprintf(&out, "lane %s: waits since session %s, for %s", name,
+				strings.TrimLeft(turn.After.String()[24:], "0"), turn.Time(s.now, lane.Hours))
 			if !turn.Counts {
 				out.WriteString(", does not count now")
 			}
@@ -315,7 +326,8 @@ func (s *story) describeFigures() string {
 		times.Add(lane, s.now)
 	}
 	f := times.Figures()
-	return fmt.Sprintf("figures: %d waiting, %s at most; %d turns, %s in the middle\n", f.Waiting, f.Longest, f.Turns, f.Median)
+	return fmt.Sprintf("figures: %d waiting, %s at most; %d turns, %s in the middle\n", f.Waiting, f.Longest,
+		f.Turns, f.Median)
 }
 
 // apply takes the change over and describes it.
@@ -384,7 +396,8 @@ func (s *story) describeLanes() string {
 	var out strings.Builder
 	for _, name := range []string{"1", "2"} {
 		lane := s.lanes[name]
-		if name == "2" && s.at == "1" && lane.Session == nil && !lane.Held && len(lane.Open) == 0 && describeForStaff(lane, s.now) == "" {
+		if name == "2" && s.at == "1" && lane.Session == nil && !lane.Held && len(lane.Open) == 0 &&
+			describeForStaff(lane, s.now) == "" {
 			continue // not part of the story
 		}
 		fmt.Fprintf(&out, "lane %s: ", name)
@@ -409,7 +422,8 @@ func (s *story) describeLanes() string {
 			out.WriteString(", nobody knows whether the line is open")
 		}
 		if end, found := lane.GraceEnd(); found {
-			fmt.Fprintf(&out, ", in its grace until %s, %s from now", end.Wall.Format("15:04:05"), time.Duration(*lane.GraceLeft(s.now))*time.Millisecond)
+			fmt.Fprintf(&out, ", in its grace until %s, %s from now", end.Wall.Format("15:04:05"),
+				time.Duration(*lane.GraceLeft(s.now))*time.Millisecond)
 		}
 		if lane.Due(s.now) {
 			out.WriteString(", due")

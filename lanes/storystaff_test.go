@@ -87,7 +87,8 @@ func describeForStaff(lane lanes.Lane, now lanes.Instant) string {
 		out.WriteString("\n")
 	}
 	if left := lane.ToClear(now); left > 0 {
-		fmt.Fprintf(&out, "  to be cleared since %s, counts as clear in %s\n", lane.Uncleared.Since.Wall.Format("15:04:05"), left)
+		fmt.Fprintf(&out, "  to be cleared since %s, counts as clear in %s\n",
+			lane.Uncleared.Since.Wall.Format("15:04:05"), left)
 	}
 	if r := lane.Reservation; r != nil {
 		if left := lane.ReservedFor(now); left > 0 {

@@ -32,7 +32,10 @@ type Decided struct {
 func DecideTogether(
 	now Instant, on map[uuid.UUID]Lane, operations []Operation,
 ) (decided []Decided, became map[uuid.UUID]Lane, err error) {
-	t := together{now: now, ops: operations, became: make(map[uuid.UUID]Lane, len(on)), moved: map[uuid.UUID]uuid.UUID{}, ended: map[uuid.UUID]bool{}}
+	t := together{
+		now: now, ops: operations, became: make(map[uuid.UUID]Lane, len(on)),
+		moved: map[uuid.UUID]uuid.UUID{}, ended: map[uuid.UUID]bool{},
+	}
 	t.decided = make([]Decided, len(operations))
 	for id, lane := range on {
 		if lane.Due(now) {

@@ -22,13 +22,19 @@ func TestOperationsAreDecidedTogether(t *testing.T) {
 		at := map[uuid.UUID]uuid.UUID{} // session → its lane
 		var sessions []uuid.UUID
 		for i := range rapid.IntRange(1, 5).Draw(t, "lanes") {
-			lane := lanes.Lane{ID: uuid.UUID{15: byte(i + 1)}, Accessible: true, Usable: rapid.IntRange(0, 5).Draw(t, "usable") > 0}
+			lane := lanes.Lane{
+				ID: uuid.UUID{15: byte(i + 1)}, Accessible: true,
+				Usable: rapid.IntRange(0, 5).Draw(t, "usable") > 0,
+			}
 			lane.Held = rapid.IntRange(0, 5).Draw(t, "held") == 0
 			ids = append(ids, lane.ID)
 			if rapid.IntRange(0, 3).Draw(t, "occupied") > 0 {
 				session := uuid.UUID{0: 1, 15: byte(i)}
 				phase := rapid.SampledFrom([]lanes.Phase{lanes.Waiting, lanes.Running, lanes.Paused}).Draw(t, "phase")
-				lane.Session = &lanes.Session{ID: session, Phase: phase, Sold: time.Hour, Left: time.Hour, Since: now, Created: now}
+				lane.Session = &lanes.Session{
+					ID: session, Phase: phase, Sold: time.Hour, Left: time.Hour,
+					Since: now, Created: now,
+				}
 				if phase != lanes.Waiting {
 					lane.Session.Began = &now
 				}
@@ -73,10 +79,14 @@ func TestOperationsAreDecidedTogether(t *testing.T) {
 func operations(t *rapid.T, ids, sessions []uuid.UUID, at map[uuid.UUID]uuid.UUID) (ops []lanes.Operation) {
 	for i := range rapid.IntRange(1, 8).Draw(t, "operations") {
 		lane := rapid.SampledFrom(ids).Draw(t, "lane")
-		kind := rapid.SampledFrom([]string{"create", "move", "move", "move", "stop", "pause", "modify", "enter", "resume"}).Draw(t, "kind")
+		kind := rapid.SampledFrom([]string{
+			"create", "move", "move", "move", "stop", "pause", "modify", "enter",
+			"resume",
+		}).Draw(t, "kind")
 		if kind == "create" || len(sessions) == 0 {
 			ops = append(ops, lanes.Operation{Lane: lane, Command: lanes.Create{
-				Session: uuid.UUID{0: 2, 15: byte(i)}, Customer: "Jo", Minutes: 60, AutoStart: rapid.Bool().Draw(t, "auto-start"),
+				Session: uuid.UUID{0: 2, 15: byte(i)}, Customer: "Jo", Minutes: 60, AutoStart: rapid.Bool().
+						Draw(t, "auto-start"),
 			}})
 			continue
 		}
@@ -102,7 +112,8 @@ func operations(t *rapid.T, ids, sessions []uuid.UUID, at map[uuid.UUID]uuid.UUI
 }
 
 func requireEverySession(
-	t *rapid.T, on map[uuid.UUID]lanes.Lane, ops []lanes.Operation, decided []lanes.Decided, became map[uuid.UUID]lanes.Lane,
+	t *rapid.T, on map[uuid.UUID]lanes.Lane, ops []lanes.Operation, decided []lanes.Decided,
+	became map[uuid.UUID]lanes.Lane,
 ) {
 	expected, sold := map[uuid.UUID]bool{}, map[uuid.UUID]time.Duration{}
 	for _, lane := range on {
@@ -150,17 +161,23 @@ func TestSessionsChangePlacesUnderAHold(t *testing.T) {
 	began := now
 	session := func(id byte, phase lanes.Phase, byHold bool) *lanes.Session {
 		return &lanes.Session{
-			ID: uuid.UUID{id}, Phase: phase, ByHold: byHold, Sold: time.Hour, Left: time.Hour, Since: now, Began: &began, Created: now,
+			ID: uuid.UUID{id}, Phase: phase, ByHold: byHold, Sold: time.Hour, Left: time.Hour, Since: now,
+			Began: &began, Created: now,
 		}
 	}
-	held := lanes.Lane{ID: uuid.UUID{1}, Accessible: true, Usable: true, Held: true, Session: session(11, lanes.Paused, true)}
+	held := lanes.Lane{
+		ID: uuid.UUID{1}, Accessible: true, Usable: true, Held: true,
+		Session: session(11, lanes.Paused, true),
+	}
 	open := lanes.Lane{ID: uuid.UUID{2}, Accessible: true, Usable: true, Session: session(12, lanes.Running, false)}
 	move := func(from, to lanes.Lane) lanes.Operation {
 		return lanes.Operation{
-			Lane: from.ID, Session: from.Session.ID, To: to.ID, By: lanes.ByPOS, Command: lanes.Move{Session: from.Session.ID},
+			Lane: from.ID, Session: from.Session.ID, To: to.ID, By: lanes.ByPOS,
+			Command: lanes.Move{Session: from.Session.ID},
 		}
 	}
-	decided, became, err := lanes.DecideTogether(now.Add(time.Minute), map[uuid.UUID]lanes.Lane{held.ID: held, open.ID: open},
+	decided, became, err := lanes.DecideTogether(now.Add(time.Minute),
+		map[uuid.UUID]lanes.Lane{held.ID: held, open.ID: open},
 		[]lanes.Operation{move(held, open), move(open, held)})
 	require.NoError(t, err)
 	require.NoError(t, decided[0].Err)

@@ -36,22 +36,32 @@ func TestTurnTimeIsWhatALaneHasWaited(t *testing.T) {
 				i := which(t)
 				m.decide(t, i, lanes.Enter{Session: m.session(i), Age: min(age(t), m.waits[i].known)})
 			},
-			"pause":   func(t *rapid.T) { i := which(t); m.decide(t, i, lanes.Pause{Session: m.session(i)}) },
-			"stop":    func(t *rapid.T) { i := which(t); m.decide(t, i, lanes.Stop{Session: m.session(i), By: lanes.ByPOS}) },
+			"pause": func(t *rapid.T) { i := which(t); m.decide(t, i, lanes.Pause{Session: m.session(i)}) },
+			"stop": func(t *rapid.T) {
+				i := which(t)
+				m.decide(t, i,
+					lanes.Stop{Session: m.session(i), By: lanes.ByPOS})
+			},
 			"expire":  func(t *rapid.T) { m.decide(t, which(t), lanes.Expire{}) },
 			"reopen":  func(t *rapid.T) { i := which(t); m.decide(t, i, lanes.Reopen{Ended: m.waits[i].ended}) },
 			"hold":    func(t *rapid.T) { m.decide(t, which(t), lanes.Hold{}) },
 			"release": func(t *rapid.T) { m.decide(t, which(t), lanes.Release{}) },
 			"offer": func(t *rapid.T) {
-				m.decide(t, which(t), lanes.Offer{Sale: rapid.SampledFrom([]lanes.Sale{lanes.OnSale, lanes.OffSale, lanes.AsConfigured}).Draw(t, "sale")})
+				m.decide(t, which(t), lanes.Offer{Sale: rapid.SampledFrom([]lanes.Sale{
+					lanes.OnSale, lanes.OffSale,
+					lanes.AsConfigured,
+				}).Draw(t, "sale")})
 			},
 			"reload": func(t *rapid.T) {
 				i := which(t)
 				m.lanes[i].Accessible = rapid.Bool().Draw(t, "accessible")
 				m.decide(t, i, lanes.CountTurn{})
 			},
-			"move":         func(t *rapid.T) { m.move(t, which(t)) },
-			"time goes by": func(t *rapid.T) { m.pass(time.Duration(rapid.Int64Range(0, int64(2*time.Hour)).Draw(t, "for"))) },
+			"move": func(t *rapid.T) { m.move(t, which(t)) },
+			"time goes by": func(t *rapid.T) {
+				m.pass(time.Duration(rapid.Int64Range(0,
+					int64(2*time.Hour)).Draw(t, "for")))
+			},
 			"wall clock is set": func(t *rapid.T) {
 				m.now.Wall = m.now.Wall.Add(time.Duration(rapid.Int64Range(-1e13, 1e13).Draw(t, "by")))
 			},
@@ -91,7 +101,10 @@ func newTurnModel() *turnModel {
 		boot: "a",
 	}
 	for i := range m.lanes {
-		m.lanes[i] = lanes.Lane{ID: uuid.New(), Accessible: true, Usable: true, Terms: lanes.Terms{Grace: 20 * time.Minute}}
+		m.lanes[i] = lanes.Lane{
+			ID: uuid.New(), Accessible: true, Usable: true,
+			Terms: lanes.Terms{Grace: 20 * time.Minute},
+		}
 	}
 	return m
 }
@@ -159,7 +172,10 @@ func (m *turnModel) decide(t *rapid.T, i int, command lanes.Command) {
 			}
 			ago = max(0, m.now.Since(expiry))
 		}
-		*w = waited{underWay: true, ended: *change.Ended, after: change.Ended.Session.ID, spans: []span{{ago, sellable(change.Lane)}}}
+		*w = waited{
+			underWay: true, ended: *change.Ended, after: change.Ended.Session.ID,
+			spans: []span{{ago, sellable(change.Lane)}},
+		}
 	}
 }
 
@@ -247,7 +263,8 @@ func TestTurnFiguresOfARange(t *testing.T) {
 	} {
 		all.Add(l, now)
 	}
-	require.Equal(t, lanes.TurnFigures{Waiting: 2, Longest: 9 * time.Minute, Turns: 3, Median: 5 * time.Minute}, all.Figures())
+	require.Equal(t, lanes.TurnFigures{Waiting: 2, Longest: 9 * time.Minute, Turns: 3, Median: 5 * time.Minute},
+		all.Figures())
 }
 
 // A lane does not wait while its range is closed, and needs nobody to tell it so.

@@ -24,7 +24,8 @@ func TestAnAnswerShowsTheSession(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			lane := lanes.Lane{ID: uuid.New(), Accessible: true, Usable: true, Purchasing: tc.offered}
 			sale := lanes.Create{
-				Session: uuid.New(), Group: uuid.New(), Customer: "Jo", Minutes: 45, Purchasing: tc.asked, AutoStart: true,
+				Session: uuid.New(), Group: uuid.New(), Customer: "Jo", Minutes: 45, Purchasing: tc.asked,
+				AutoStart: true,
 			}
 			begin := lanes.Instant{Wall: noon, Mono: time.Hour}
 			later := begin.Add(10 * time.Minute)
@@ -56,7 +57,8 @@ func TestEventsAreNumberedFromWhereTheRecordStopped(t *testing.T) {
 		number := rapid.Uint64().Draw(t, "number of events so far")
 		saved, err := json.Marshal(map[string]any{
 			"session": map[string]any{
-				"session_id": session, "sold_ns": time.Hour, "left_ns": time.Hour, "phase": lanes.Running, "facts": number,
+				"session_id": session, "sold_ns": time.Hour, "left_ns": time.Hour, "phase": lanes.Running,
+				"facts": number,
 			},
 		})
 		require.NoError(t, err)
@@ -88,23 +90,34 @@ func TestARangeKnowsItsGroups(t *testing.T) {
 func TestWhichLayoutsSellAlike(t *testing.T) {
 	hours := &lanes.Hours{Zone: time.UTC}
 	place := lanes.Place{ID: uuid.UUID{1}, Bay: uuid.UUID{2}}
-	layout := lanes.Layout{Name: "Hall 1", Purchasing: true, Terms: lanes.Terms{ClearAfter: 5 * time.Minute, ClearFirst: true}}
+	layout := lanes.Layout{
+		Name: "Hall 1", Purchasing: true,
+		Terms: lanes.Terms{ClearAfter: 5 * time.Minute, ClearFirst: true},
+	}
 	layout.Bays = []lanes.Bay{{ID: place.Bay}, {ID: uuid.UUID{3}}}
 	for name, c := range map[string]struct {
 		change func(*lanes.Layout)
 		alike  bool
 	}{
-		"the same":                        {func(*lanes.Layout) {}, true},
-		"another name":                    {func(l *lanes.Layout) { l.Name = "Hall 2" }, true},
-		"another currency":                {func(l *lanes.Layout) { l.Currency = "CHF" }, true},
-		"without purchasing":              {func(l *lanes.Layout) { l.Purchasing = false }, false},
-		"clear later":                     {func(l *lanes.Layout) { l.ClearAfter++ }, false},
-		"hours of its bay":                {func(l *lanes.Layout) { l.Bays = []lanes.Bay{{ID: place.Bay, Hours: hours}} }, false},
-		"hours of another bay":            {func(l *lanes.Layout) { l.Bays = []lanes.Bay{{ID: uuid.UUID{3}, Hours: hours}} }, true},
-		"hours of a group":                {func(l *lanes.Layout) { l.GroupHours = map[uuid.UUID]*lanes.Hours{{4}: hours} }, false},
-		"another grace":                   {func(l *lanes.Layout) { l.Grace++ }, false},
-		"sold before it is clear":         {func(l *lanes.Layout) { l.ClearFirst = false }, false},
-		"all of these":                    {func(l *lanes.Layout) { l.Purchasing, l.ClearAfter, l.ClearFirst = false, 0, false }, false},
+		"the same":           {func(*lanes.Layout) {}, true},
+		"another name":       {func(l *lanes.Layout) { l.Name = "Hall 2" }, true},
+		"another currency":   {func(l *lanes.Layout) { l.Currency = "CHF" }, true},
+		"without purchasing": {func(l *lanes.Layout) { l.Purchasing = false }, false},
+		"clear later":        {func(l *lanes.Layout) { l.ClearAfter++ }, false},
+		"hours of its " +
+			"bay": {func(l *lanes.Layout) { l.Bays = []lanes.Bay{{ID: place.Bay, Hours: hours}} }, false},
+		"hours of another " +
+			"bay": {func(l *lanes.Layout) { l.Bays = []lanes.Bay{{ID: uuid.UUID{3}, Hours: hours}} }, true},
+		"hours of a group": {
+			func(l *lanes.Layout) { l.GroupHours = map[uuid.UUID]*lanes.Hours{{4}: hours} },
+			false,
+		},
+		"another grace":           {func(l *lanes.Layout) { l.Grace++ }, false},
+		"sold before it is clear": {func(l *lanes.Layout) { l.ClearFirst = false }, false},
+		"all of these": {func(l *lanes.Layout) {
+			l.Purchasing, l.ClearAfter, l.ClearFirst = false,
+				0, false
+		}, false},
 		"all but how long clearing lasts": {func(l *lanes.Layout) { l.Purchasing, l.ClearFirst = false, false }, false},
 	} {
 		other := layout

@@ -31,8 +31,10 @@ type Terms struct {
 
 // SameTerms reports whether both are the same rules.
 func (t Terms) SameTerms(other Terms) bool {
-	return t.ClearAfter == other.ClearAfter && t.ClearFirst == other.ClearFirst && slices.Equal(t.Warnings, other.Warnings) &&
-		t.TellsExpired == other.TellsExpired && t.Grace == other.Grace && t.GraceForAll == other.GraceForAll && t.Hours.Equal(other.Hours) &&
+	return t.ClearAfter == other.ClearAfter && t.ClearFirst == other.ClearFirst &&
+		slices.Equal(t.Warnings, other.Warnings) &&
+		t.TellsExpired == other.TellsExpired && t.Grace == other.Grace && t.GraceForAll == other.GraceForAll &&
+		t.Hours.Equal(other.Hours) &&
 		sameHours(t.GroupHours, other.GroupHours)
 }
 

@@ -49,7 +49,9 @@ func (w warningModel) reached(session uuid.UUID, remaining time.Duration) (reach
 	return reached
 }
 
-func (w warningModel) follow(t *rapid.T, before lanes.Lane, change lanes.Change, command lanes.Command, now lanes.Instant) {
+func (w warningModel) follow(t *rapid.T, before lanes.Lane, change lanes.Change, command lanes.Command,
+	now lanes.Instant,
+) {
 	var endings []lanes.Ending
 	for _, event := range change.Events {
 		require.Equal(t, event.Kind == lanes.SessionEnding, event.Ending != nil)
@@ -114,9 +116,13 @@ func TestWhenScreensMarkASession(t *testing.T) {
 		{[]time.Duration{10 * time.Minute}, []time.Duration{}, lanes.SoonLeft, lanes.LastLeft},
 		{[]time.Duration{10 * time.Minute}, []time.Duration{3 * time.Minute}, 3 * time.Minute, time.Minute},
 		{nil, []time.Duration{time.Minute}, time.Minute, time.Minute},
-		{nil, []time.Duration{time.Hour, 3 * time.Minute, 2 * time.Minute}, 3 * time.Minute, 2 * time.Minute}, // sold for half an hour
+		// sold for half an hour
+		{nil, []time.Duration{time.Hour, 3 * time.Minute, 2 * time.Minute}, 3 * time.Minute, 2 * time.Minute},
 	} {
-		lane := lanes.Lane{Session: &lanes.Session{Sold: 30 * time.Minute, WarnAt: c.own}, Terms: lanes.Terms{Warnings: c.of}}
+		lane := lanes.Lane{
+			Session: &lanes.Session{Sold: 30 * time.Minute, WarnAt: c.own},
+			Terms:   lanes.Terms{Warnings: c.of},
+		}
 		soon, last := lane.Marks()
 		require.Equal(t, []time.Duration{c.soon, c.last}, []time.Duration{soon, last})
 	}

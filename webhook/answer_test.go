@@ -25,35 +25,55 @@ func TestWhatTheIntegratorSaysToAPurchase(t *testing.T) {
 			402, `{"error":"card 12 declined","user_message":"Your card was declined.","trace_id":"t-2"}`,
 			lanes.Answer{UserMessage: "Your card was declined.", Error: "card 12 declined", Trace: "t-2"},
 		},
-		"refusal without words":         {409, `{"error":"sold out","trace_id":"t-3"}`, lanes.Answer{Error: "sold out", Trace: "t-3"}},
-		"keys nobody knows":             {500, `{"hint":{"a":[1]},"user_message":"Sorry"}`, lanes.Answer{UserMessage: "Sorry"}},
-		"nulls":                         {500, `{"error":null,"user_message":null,"trace_id":null}`, lanes.Answer{}},
-		"success that says it is none":  {200, `{"success":"no"}`, lanes.Answer{}},
-		"nothing":                       {500, "", lanes.Answer{}},
-		"a web page":                    {502, "<html><body>Bad gateway</body></html>", lanes.Answer{}},
-		"half of it":                    {500, `{"error":"sold out","user_message":"So`, lanes.Answer{}},
-		"more after it":                 {500, `{"error":"sold out"} {"error":"no"}`, lanes.Answer{}},
-		"a number for a text":           {500, `{"error":5,"user_message":"Sorry"}`, lanes.Answer{UserMessage: "Sorry"}},
-		"other types beside a text":     {500, `{"error":{"a":[1]},"trace_id":[7],"success":"no","user_message":"Sorry"}`, lanes.Answer{UserMessage: "Sorry"}},
-		"a key in another case":         {500, `{"User_Message":"Sorry"}`, lanes.Answer{}},
-		"an object for a text":          {500, `{"user_message":{"en":"Sorry"}}`, lanes.Answer{}},
-		"an array":                      {500, `[{"error":"sold out"}]`, lanes.Answer{}},
-		"a text":                        {500, `"sold out"`, lanes.Answer{}},
-		"null":                          {500, `null`, lanes.Answer{}},
-		"bytes that are no text":        {500, "{\"error\":\"\xff\xfe\"}", lanes.Answer{Error: "\uFFFD\uFFFD"}},
-		"an abyss of brackets":          {500, strings.Repeat("[", 30_000), lanes.Answer{}},
-		"just as much as is read":       {500, padded(maxAnswerBytes), lanes.Answer{Error: "sold out"}},
-		"a byte more than is read":      {500, padded(maxAnswerBytes + 1), lanes.Answer{}},
-		"far more than is read":         {500, padded(20 * maxAnswerBytes), lanes.Answer{}},
-		"control characters":            {500, `{"user_message":"\u0007No\u001b[31m \u0000more\r\nof\tthese\n"}`, lanes.Answer{UserMessage: "No[31m more  of these"}},
-		"more text than a screen takes": {500, `{"error":"` + strings.Repeat("ж", 501) + `"}`, lanes.Answer{Error: strings.Repeat("ж", 500)}},
+		"refusal without words": {
+			409, `{"error":"sold out","trace_id":"t-3"}`,
+			lanes.Answer{Error: "sold out", Trace: "t-3"},
+		},
+		"keys nobody knows": {
+			500, `{"hint":{"a":[1]},"user_message":"Sorry"}`,
+			lanes.Answer{UserMessage: "Sorry"},
+		},
+		"nulls":                        {500, `{"error":null,"user_message":null,"trace_id":null}`, lanes.Answer{}},
+		"success that says it is none": {200, `{"success":"no"}`, lanes.Answer{}},
+		"nothing":                      {500, "", lanes.Answer{}},
+		"a web page":                   {502, "<html><body>Bad gateway</body></html>", lanes.Answer{}},
+		"half of it":                   {500, `{"error":"sold out","user_message":"So`, lanes.Answer{}},
+		"more after it":                {500, `{"error":"sold out"} {"error":"no"}`, lanes.Answer{}},
+		"a number for a text": {
+			500, `{"error":5,"user_message":"Sorry"}`,
+			lanes.Answer{UserMessage: "Sorry"},
+		},
+		"other types beside a text": {
+			500,
+			`{"error":{"a":[1]},"trace_id":[7],"success":"no","user_message":"Sorry"}`,
+			lanes.Answer{UserMessage: "Sorry"},
+		},
+		"a key in another case":    {500, `{"User_Message":"Sorry"}`, lanes.Answer{}},
+		"an object for a text":     {500, `{"user_message":{"en":"Sorry"}}`, lanes.Answer{}},
+		"an array":                 {500, `[{"error":"sold out"}]`, lanes.Answer{}},
+		"a text":                   {500, `"sold out"`, lanes.Answer{}},
+		"null":                     {500, `null`, lanes.Answer{}},
+		"bytes that are no text":   {500, "{\"error\":\"\xff\xfe\"}", lanes.Answer{Error: "\uFFFD\uFFFD"}},
+		"an abyss of brackets":     {500, strings.Repeat("[", 30_000), lanes.Answer{}},
+		"just as much as is read":  {500, padded(maxAnswerBytes), lanes.Answer{Error: "sold out"}},
+		"a byte more than is read": {500, padded(maxAnswerBytes + 1), lanes.Answer{}},
+		"far more than is read":    {500, padded(20 * maxAnswerBytes), lanes.Answer{}},
+		"control characters": {
+			500, `{"user_message":"\u0007No\u001b[31m \u0000more\r\nof\tthese\n"}`,
+			lanes.Answer{UserMessage: "No[31m more  of these"},
+		},
+		"more text than a screen takes": {
+			500, `{"error":"` + strings.Repeat("ж", 501) + `"}`,
+			lanes.Answer{Error: strings.Repeat("ж", 500)},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			integrator := startReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
 				w.WriteHeader(tc.status)
 				_, _ = io.WriteString(w, tc.says)
 			})
-			made, answer := newClient(t, integrator.URL).Attempt(t.Context(), entry(newEvent(lanes.PurchaseRequest)), false)
+			made, answer := newClient(t, integrator.URL).
+				Attempt(t.Context(), entry(newEvent(lanes.PurchaseRequest)), false)
 			require.Equal(t, tc.status, made.Status)
 			require.Equal(t, errorOfStatus(tc.status), made.Error)
 			require.Equal(t, tc.answer, answer)

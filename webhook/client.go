@@ -170,9 +170,10 @@ var outcomes = []string{"delivered", "refused", "timed_out", "unreachable", "int
 func NewMetrics(registry prometheus.Registerer) *Metrics {
 	m := &Metrics{prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Namespace: "rangegate", Name: "webhook_request_seconds",
-		Help: "How long the requests to the integrators' webhooks took, purchases and simulated events among them, by what became " +
-			"of them: delivered, refused (answered, not with 2xx), timed_out, unreachable, interrupted (the connection broke). Normal " +
-			"is less than a second; slow ones hold up the events behind them.",
+		Help: "How long the requests to the integrators' webhooks took, purchases and simulated events among " +
+			"them, by what became of them: delivered, refused (answered, not with 2xx), timed_out, unreachable, " +
+			"interrupted (the connection broke). Normal is less than a second; slow ones hold up the " +
+			"events behind them.",
 		Buckets: egress.DurationBuckets,
 	}, []string{"outcome", "webhook"})}
 	registry.MustRegister(m.seconds)

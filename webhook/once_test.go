@@ -24,10 +24,14 @@ import (
 // A connection that was kept breaks when the next event is on it. net/http likes to send such a request again.
 func TestAnEventOnAConnectionThatBreaksIsNotSentAgain(t *testing.T) {
 	for name, breakOff := range map[string]func(net.Conn, *bufio.Reader){
-		"when it begins to arrive":      func(net.Conn, *bufio.Reader) {},
-		"when it has arrived":           func(_ net.Conn, from *bufio.Reader) { _ = readRequest(from) },
-		"when it has arrived, reset":    func(conn net.Conn, from *bufio.Reader) { _ = readRequest(from); reset(conn) },
-		"when the answer has not begun": func(conn net.Conn, from *bufio.Reader) { _ = readRequest(from); _, _ = io.WriteString(conn, "HT") },
+		"when it begins to arrive":   func(net.Conn, *bufio.Reader) {},
+		"when it has arrived":        func(_ net.Conn, from *bufio.Reader) { _ = readRequest(from) },
+		"when it has arrived, reset": func(conn net.Conn, from *bufio.Reader) { _ = readRequest(from); reset(conn) },
+		"when the answer has not begun": func(conn net.Conn, from *bufio.Reader) {
+			_ = readRequest(from)
+			_,
+				_ = io.WriteString(conn, "HT")
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var arrived atomic.Int32
@@ -104,7 +108,10 @@ func TestAnEventThatIsTurnedDownOverHTTP2IsNotSentAgain(t *testing.T) {
 	for name, frame := range map[string]func(stream []byte) []byte{
 		"refused":          func(stream []byte) []byte { return http2Frame(rstStream, stream, 0, 0, 0, refusedStream) },
 		"a protocol error": func(stream []byte) []byte { return http2Frame(rstStream, stream, 0, 0, 0, protocolError) },
-		"going away":       func([]byte) []byte { return http2Frame(goAway, []byte{0, 0, 0, 0}, 0, 0, 0, 0, 0, 0, 0, 0) },
+		"going away": func([]byte) []byte {
+			return http2Frame(goAway, []byte{0, 0, 0, 0}, 0, 0, 0,
+				0, 0, 0, 0, 0)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var arrived atomic.Int32
@@ -183,7 +190,10 @@ func TestAnHTTP2ConnectionThatHasDiedIsLeft(t *testing.T) {
 	transport.DialContext = func(context.Context, string, string) (net.Conn, error) {
 		connections.Add(1)
 		ours, theirs := net.Pipe()
-		go serveHTTP2(tls.Server(theirs, &tls.Config{Certificates: secure.TLS.Certificates, NextProtos: []string{"h2"}}),
+		go serveHTTP2(tls.Server(theirs, &tls.Config{
+			Certificates: secure.TLS.Certificates,
+			NextProtos:   []string{"h2"},
+		}),
 			func([]byte) []byte { return nil }, &arrived)
 		return ours, nil
 	}

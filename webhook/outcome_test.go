@@ -198,5 +198,8 @@ func TestAttemptsAreMeasured(t *testing.T) {
 	for _, m := range families[0].GetMetric() {
 		counts[m.GetLabel()[0].GetValue()] = m.GetHistogram().GetSampleCount()
 	}
-	require.Equal(t, map[string]uint64{"delivered": 2, "refused": 0, "timed_out": 0, "unreachable": 1, "interrupted": 0}, counts)
+	require.Equal(t, map[string]uint64{
+		"delivered": 2, "refused": 0, "timed_out": 0, "unreachable": 1,
+		"interrupted": 0,
+	}, counts)
 }

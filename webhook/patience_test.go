@@ -83,10 +83,17 @@ func TestAReceiverThatTakesTooLong(t *testing.T) {
 		error    string
 		answer   lanes.Answer
 	}{
-		"it hang":                       {hang, 0, lanes.TimedOut, lanes.Answer{}},
-		"its headers drip":              {drip("HTTP/1.1 200 OK\r\n", "A: b\r\n"), 0, lanes.TimedOut, lanes.Answer{}},
-		"the body of its success drips": {drip("HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{", "."), 200, "", lanes.Answer{}},
-		"the body of its refusal drips": {drip("HTTP/1.1 402 No\r\nContent-Length: 99\r\n\r\n{", "."), 402, lanes.Refused, lanes.Answer{}},
+		"it hang":          {hang, 0, lanes.TimedOut, lanes.Answer{}},
+		"its headers drip": {drip("HTTP/1.1 200 OK\r\n", "A: b\r\n"), 0, lanes.TimedOut, lanes.Answer{}},
+		"the body of its success drips": {
+			drip("HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{", "."), 200, "",
+			lanes.Answer{},
+		},
+		"the body of its refusal drips": {
+			drip("HTTP/1.1 402 No\r\nContent-Length: 99\r\n\r\n{", "."), 402,
+			lanes.Refused,
+			lanes.Answer{},
+		},
 		"its answer is whole but for its end": {
 			drip("HTTP/1.1 402 No\r\nTransfer-Encoding: chunked\r\n\r\n18\r\n{\"user_message\":\"broke\"}\r\n", chunk),
 			402, lanes.Refused,
@@ -94,10 +101,14 @@ func TestAReceiverThatTakesTooLong(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			attemptInFakeTime(t, pipeTransport(1, tc.receiver), func(t *testing.T, made lanes.Attempt, answer lanes.Answer) {
-				require.Equal(t, lanes.Attempt{At: noon, Status: tc.status, Error: tc.error, Duration: attemptTimeout}, made)
-				require.Equal(t, tc.answer, answer)
-			})
+			attemptInFakeTime(t, pipeTransport(1, tc.receiver),
+				func(t *testing.T, made lanes.Attempt, answer lanes.Answer) {
+					require.Equal(t, lanes.Attempt{
+						At: noon, Status: tc.status, Error: tc.error,
+						Duration: attemptTimeout,
+					}, made)
+					require.Equal(t, tc.answer, answer)
+				})
 		})
 	}
 }
@@ -124,7 +135,8 @@ func TestAConnectionThatTakesTooLong(t *testing.T) {
 		return nil, io.EOF
 	}
 	attemptInFakeTime(t, transport, func(t *testing.T, made lanes.Attempt, _ lanes.Answer) {
-		require.Equal(t, lanes.Attempt{At: noon, Error: "unreachable: no connection in time", Duration: attemptTimeout}, made)
+		require.Equal(t, lanes.Attempt{At: noon, Error: "unreachable: no connection in time", Duration: attemptTimeout},
+			made)
 		time.Sleep(time.Hour)
 	})
 }
@@ -168,9 +180,12 @@ func TestACallerThatGivesUp(t *testing.T) {
 		status   int
 		error    string
 	}{
-		"before there is an answer":   {hang, 0, "interrupted: given up before it was answered"},
-		"in the body of the answer":   {drip("HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{", "."), 200, ""},
-		"in the headers of an answer": {drip("HTTP/1.1 200 OK\r\n", "A: b\r\n"), 0, "interrupted: given up before it was answered"},
+		"before there is an answer": {hang, 0, "interrupted: given up before it was answered"},
+		"in the body of the answer": {drip("HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{", "."), 200, ""},
+		"in the headers of an answer": {
+			drip("HTTP/1.1 200 OK\r\n", "A: b\r\n"), 0,
+			"interrupted: given up before it was answered",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			transport := pipeTransport(1, tc.receiver)

@@ -106,7 +106,10 @@ func newReceiver(t *testing.T, answer http.HandlerFunc) *receiver {
 		body, err := io.ReadAll(request.Body)
 		if err == nil {
 			r.mu.Lock()
-			r.got = append(r.got, received{request.Method, request.URL.RequestURI(), request.Proto, request.Header, string(body)})
+			r.got = append(r.got, received{
+				request.Method, request.URL.RequestURI(), request.Proto,
+				request.Header, string(body),
+			})
 			r.mu.Unlock()
 		}
 		answer(w, request)

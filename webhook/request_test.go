@@ -30,7 +30,8 @@ func TestTheBodyOfEveryKind(t *testing.T) {
 		lanes.SessionModified: `{"event":"sessionModified",` + ids + `}`,
 		lanes.PurchaseRequest: `{"event":"purchaseRequest",` + ids +
 			`,"items":[{"id":"time","qty":30},{"id":"target <b>","qty":2}]}`,
-		lanes.SessionEnding:  `{"event":"sessionEnding",` + ids + `,"minutes_remaining":4.5,"ends_at":"2026-05-01T12:04:30.123Z"}`,
+		lanes.SessionEnding: `{"event":"sessionEnding",` + ids +
+			`,"minutes_remaining":4.5,"ends_at":"2026-05-01T12:04:30.123Z"}`,
 		lanes.SessionExpired: `{"event":"sessionExpired",` + ids + `,"grace_ends_at":null}`,
 	} {
 		t.Run(string(kind), func(t *testing.T) {
@@ -77,7 +78,10 @@ func TestARedeliveredEventSaysSo(t *testing.T) {
 		"nobody knows":              {[]lanes.Attempt{{Error: lanes.Interrupted}}, true},
 		"there was no webhook then": {[]lanes.Attempt{{Error: lanes.NoWebhook}}, false},
 		"too many waited":           {[]lanes.Attempt{{Error: lanes.Dropped + ": more than 5 events waited"}}, false},
-		"dropped, then refused":     {[]lanes.Attempt{{Error: lanes.Dropped}, {Status: 422, Error: lanes.Refused}}, true},
+		"dropped, then refused": {
+			[]lanes.Attempt{{Error: lanes.Dropped}, {Status: 422, Error: lanes.Refused}},
+			true,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			integrator := startReceiver(t, status(http.StatusOK))

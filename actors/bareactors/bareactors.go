@@ -17,7 +17,8 @@ type All struct {
 // Spawn makes so many.
 func Spawn(n int) *All {
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
-	a := &All{system: actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return quiet }))}
+	a := &All{system: actor.NewActorSystem(
+		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return quiet }))}
 	for range n {
 		a.all = append(a.all, a.system.Root.Spawn(actor.PropsFromFunc(func(actor.Context) {})))
 	}

@@ -76,7 +76,8 @@ func (b *Board) Arrange(layout lanes.Layout, places map[uuid.UUID]int32) {
 	for _, wake := range b.laneWakes {
 		close(wake)
 	}
-	b.lanes, b.places, b.sessions, b.changed, b.failures = next.lanes, next.places, next.sessions, next.changed, next.failures
+	b.lanes, b.places, b.sessions, b.changed, b.failures = next.lanes, next.places, next.sessions,
+		next.changed, next.failures
 	b.laneWakes = next.laneWakes
 	b.raiseVersion()
 }

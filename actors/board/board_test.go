@@ -39,7 +39,8 @@ func fullBoard(n int) (b *Board, all []lanes.Lane) {
 	b = newBoard(layout)
 	for _, place := range layout.Lanes {
 		lane := lanes.Lane{ID: place.ID, Accessible: true, Usable: true, Session: &lanes.Session{
-			ID: uuid.New(), Group: uuid.New(), Customer: "Jo Smith", Sold: time.Hour, Phase: lanes.Running, Left: time.Hour,
+			ID: uuid.New(), Group: uuid.New(), Customer: "Jo Smith", Sold: time.Hour, Phase: lanes.Running,
+			Left:  time.Hour,
 			Since: now, Created: now, Began: &now,
 		}}
 		b.Publish(lane)
@@ -115,7 +116,10 @@ func TestTheWorstLinksAreListed(t *testing.T) {
 	states := []lanes.LinkState{lanes.LinkDown, lanes.LinkFaulty, lanes.LinkUp}
 	var all, listed []lanes.LinkHealth
 	for _, place := range makePlaces(1000) {
-		one := lanes.LinkHealth{Lane: place.ID, Link: states[chance.IntN(3)], Since: time.Unix(chance.Int64N(50), 0), Restarts: chance.IntN(5)}
+		one := lanes.LinkHealth{
+			Lane: place.ID, Link: states[chance.IntN(3)], Since: time.Unix(chance.Int64N(50), 0),
+			Restarts: chance.IntN(5),
+		}
 		all, listed = append(all, one), insert(listed, one)
 	}
 	slices.SortStableFunc(all, worse)

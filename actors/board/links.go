@@ -44,7 +44,10 @@ func (b *Board) LinkFailed(lane uuid.UUID, failure LinkFailure, now lanes.Instan
 	if _, found := b.places[lane]; !found {
 		return
 	}
-	b.failures[lane] = linkFailures{b.failures[lane].count + 1, strings.Clone(said), now.Mono, failure.InRow, failure.RetryAt}
+	b.failures[lane] = linkFailures{
+		b.failures[lane].count + 1, strings.Clone(said), now.Mono, failure.InRow,
+		failure.RetryAt,
+	}
 }
 
 // Links counts the lanes by the state of their links, and lists those that are not up or were made anew of

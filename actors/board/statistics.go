@@ -14,9 +14,10 @@ type Statistics struct {
 	Sessions                       map[lanes.Phase]int     // every phase is there
 	Links                          map[lanes.LinkState]int // every state is there
 	Purchases                      map[lanes.PurchasePhase]int
-	Uncleared                      int       // the time of their session is up, and they are not clear
-	HelpCalled, HelpComing         int       // calls for help that wait for staff, and those to which somebody is on the way
-	OldestHelpCall                 time.Time // of those that wait; zero if none does
+	Uncleared                      int // the time of their session is up, and they are not clear
+	// calls for help that wait for staff, and those to which somebody is on the way
+	HelpCalled, HelpComing int
+	OldestHelpCall         time.Time // of those that wait; zero if none does
 }
 
 // Statistics counts the lanes of the board at now, in one walk. A lane under a hold in force is held, also
@@ -95,6 +96,7 @@ func covering(holds lanes.Holds) func(lanes.Place) bool {
 	}
 	return func(place lanes.Place) bool {
 		return over[lanes.Scope{Kind: lanes.OverRange}] ||
-			over[lanes.Scope{Kind: lanes.OverBay, ID: place.Bay}] || over[lanes.Scope{Kind: lanes.OverLane, ID: place.ID}]
+			over[lanes.Scope{Kind: lanes.OverBay, ID: place.Bay}] ||
+			over[lanes.Scope{Kind: lanes.OverLane, ID: place.ID}]
 	}
 }

@@ -43,7 +43,10 @@ func (r *slowReference) Time(ctx context.Context) (time.Time, string, error) {
 func TestTheOffsetIsThatOfTheShortestExchange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ms := time.Millisecond
-		reference := &slowReference{ahead: 3 * time.Second, name: "a", delays: [][2]time.Duration{{200 * ms, 0}, {2 * ms, 2 * ms}, {0, 90 * ms}}}
+		reference := &slowReference{
+			ahead: 3 * time.Second, name: "a",
+			delays: [][2]time.Duration{{200 * ms, 0}, {2 * ms, 2 * ms}, {0, 90 * ms}},
+		}
 		machine := clocktest.New()
 		c := clock.NewShared(machine, reference)
 		require.Nil(t, clock.Read(c).Offset, "not measured")
@@ -55,7 +58,8 @@ func TestTheOffsetIsThatOfTheShortestExchange(t *testing.T) {
 		require.Contains(t, c.Refusing(), "-3s")
 
 		machine.Step(2 * time.Second)
-		require.Equal(t, -time.Second, clock.Read(c).Offset.Ahead, "a wall clock that was set is off by so much less at once")
+		require.Equal(t, -time.Second, clock.Read(c).Offset.Ahead,
+			"a wall clock that was set is off by so much less at once")
 		machine.Suspend(time.Hour)
 		require.Equal(t, time.Hour+2*time.Second, time.Until(clock.Read(c).At.Wall), "both clocks of the machine go on")
 		require.Equal(t, -time.Second, clock.Read(c).Offset.Ahead)
@@ -77,7 +81,10 @@ func TestAFailedMeasurementKeepsTheOneBefore(t *testing.T) {
 // A network that was slow for a moment makes a measurement useless; a reference that was set is believed at once.
 func TestALongExchangeReplacesNoShortOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		reference := &slowReference{ahead: time.Second, name: "a", delays: [][2]time.Duration{{time.Millisecond, time.Millisecond}}}
+		reference := &slowReference{
+			ahead: time.Second, name: "a",
+			delays: [][2]time.Duration{{time.Millisecond, time.Millisecond}},
+		}
 		c := clock.NewShared(clocktest.New(), reference)
 		require.NoError(t, c.Measure(t.Context()))
 		reference.delays = [][2]time.Duration{{200 * time.Millisecond, 0}}
@@ -113,13 +120,15 @@ func TestAFormerReferenceIsRemembered(t *testing.T) {
 		reference := &slowReference{ahead: time.Second, name: "a", delays: [][2]time.Duration{{}}}
 		c := clock.NewShared(clocktest.New(), reference)
 		from := func(name string) lanes.Offset {
-			return *clock.ReadAfter(t.Context(), c, lanes.Checkpoint{Boot: "another", Offset: &lanes.Offset{Clock: name}}).Offset
+			return *clock.ReadAfter(t.Context(), c,
+				lanes.Checkpoint{Boot: "another", Offset: &lanes.Offset{Clock: name}}).Offset
 		}
 		require.Equal(t, lanes.Offset{Ahead: -time.Second, Clock: "a"}, from("a"), "measured for the take-over")
 		reference.ahead, reference.name = time.Minute, "b"
 		require.Equal(t, lanes.Offset{Ahead: -time.Second, Clock: "a"}, from("a"))
 		require.Equal(t, lanes.Offset{Ahead: -time.Minute, Clock: "b"}, from("b"), "measured for the take-over")
-		require.Equal(t, lanes.Offset{Ahead: -time.Minute, Clock: "b"}, *clock.Read(c).Offset, "the present one is saved")
+		require.Equal(t, lanes.Offset{Ahead: -time.Minute, Clock: "b"}, *clock.Read(c).Offset,
+			"the present one is saved")
 		require.Equal(t, lanes.Offset{Ahead: -time.Second, Clock: "a"}, from("a"))
 		require.Equal(t, lanes.Offset{Ahead: -time.Minute, Clock: "b"}, from("never heard of"))
 		time.Sleep(2 * time.Hour)

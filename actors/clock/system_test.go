@@ -27,7 +27,10 @@ func TestTheSystemClockReadsTheKernelsBootClock(t *testing.T) {
 // An interruption between the two readings makes no instant whose clocks disagree, unless the machine is
 // never quick enough.
 func TestAnInstantIsReadAgainAfterAnInterruption(t *testing.T) {
-	for interruptions, off := range map[int]time.Duration{0: 0, 1: 0, maxReadings - 1: 0, maxReadings: 69 * time.Millisecond} {
+	for interruptions, off := range map[int]time.Duration{
+		0: 0, 1: 0, maxReadings - 1: 0,
+		maxReadings: 69 * time.Millisecond,
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			begun, reading := time.Now(), 0
 			now := readTogether(time.Now, func() (time.Duration, error) {

@@ -126,7 +126,8 @@ func TestASlowDriftIsReportedOnceForEachSecond(t *testing.T) {
 				w.clock.Step(gains)
 				w.advance(clock.WatchEvery)
 			}
-			require.Equal(t, []time.Duration{501 * gains, 501 * gains}, w.steps, "each time it is more than a second off")
+			require.Equal(t, []time.Duration{501 * gains, 501 * gains}, w.steps,
+				"each time it is more than a second off")
 			require.Empty(t, w.slept)
 		})
 	}

@@ -89,26 +89,28 @@ type Write struct {
 type Committer struct {
 	Config
 
-	mu          sync.Mutex
-	saveQueue   []*Write // not in a flush yet
-	batch       []*Write // in the flush under way
-	forget      []string // expired keys that it deletes
-	clientWait  clientWait
-	gathers     bool // a write in saveQueue does
-	flushing    bool // the goroutine of flush.go runs
-	storeDown   bool // the store takes nothing: what is not MustSave is rejected at once
-	outage      lanes.StoreOutage
-	closed      bool // another process owns the range, or the gateway stopped with writes that are not known to be saved
-	checkpoint  bool // one is due, as in the first flush: a lane's readings and the last checkpoint are of one boot
-	retention   clock.Retention
-	n           uint64 // of the last durable flush in this epoch
-	logID       uint64 // see LogID
-	lastEvent   uint64
-	lastEnded   uint64
-	savedEnded  uint64 // the highest cursor of the history that is durable
-	lastAct     uint64
-	savedEvent  uint64                   // the highest cursor of the event log that is durable
-	listedEvent uint64                   // likewise of its events that are no copies; after a start maybe that of a copy of the newest
+	mu         sync.Mutex
+	saveQueue  []*Write // not in a flush yet
+	batch      []*Write // in the flush under way
+	forget     []string // expired keys that it deletes
+	clientWait clientWait
+	gathers    bool // a write in saveQueue does
+	flushing   bool // the goroutine of flush.go runs
+	storeDown  bool // the store takes nothing: what is not MustSave is rejected at once
+	outage     lanes.StoreOutage
+	// another process owns the range, or the gateway stopped with writes that are not known to be saved
+	closed     bool
+	checkpoint bool // one is due, as in the first flush: a lane's readings and the last checkpoint are of one boot
+	retention  clock.Retention
+	n          uint64 // of the last durable flush in this epoch
+	logID      uint64 // see LogID
+	lastEvent  uint64
+	lastEnded  uint64
+	savedEnded uint64 // the highest cursor of the history that is durable
+	lastAct    uint64
+	savedEvent uint64 // the highest cursor of the event log that is durable
+	// likewise of its events that are no copies; after a start maybe that of a copy of the newest
+	listedEvent uint64
 	newest      *eventBatch              // what is added to the log next
 	current     map[uuid.UUID]lanes.Lane // as last saved; lanes that were never saved are missing
 	holds       HoldRecord               // as last saved
@@ -501,7 +503,8 @@ func (c *Committer) Backlog() Backlog {
 	writes := c.unsaved()
 	c.mu.Lock()
 	backlog := Backlog{
-		StoreDown: c.storeDown, Outage: c.outage, LastFlush: c.lastFlush, Writes: len(writes), Lanes: map[uuid.UUID]lanes.LaneUnsaved{},
+		StoreDown: c.storeDown, Outage: c.outage, LastFlush: c.lastFlush, Writes: len(writes),
+		Lanes: map[uuid.UUID]lanes.LaneUnsaved{},
 	}
 	c.mu.Unlock()
 	for _, w := range writes {

@@ -62,7 +62,10 @@ func (s *hookedStore) setHook(hook func(batch store.Batch, flush func() error) e
 func runFixture(t *testing.T, test func(*testing.T, *fixture)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		f := &fixture{T: t, rangeID: uuid.New(), clock: clocktest.New(), path: filepath.Join(t.TempDir(), "range.db"), store: &hookedStore{}}
+		f := &fixture{
+			T: t, rangeID: uuid.New(), clock: clocktest.New(), path: filepath.Join(t.TempDir(), "range.db"),
+			store: &hookedStore{},
+		}
 		f.openStore()
 		epoch, err := f.store.Claim(t.Context(), f.rangeID, f.clock.Now().Wall)
 		require.NoError(t, err)
@@ -83,7 +86,10 @@ func runFixture(t *testing.T, test func(*testing.T, *fixture)) {
 
 func (f *fixture) openStore() {
 	f.Helper()
-	file, err := sqlite.Open(f.path, store.Retention{Events: 24 * time.Hour, History: 24 * time.Hour, Names: 24 * time.Hour, Cap: 1_000_000})
+	file, err := sqlite.Open(f.path, store.Retention{
+		Events: 24 * time.Hour, History: 24 * time.Hour,
+		Names: 24 * time.Hour, Cap: 1_000_000,
+	})
 	require.NoError(f, err)
 	f.store.Store = file
 }
@@ -192,7 +198,8 @@ func TestAKeySavedLongBeforeTheStoreIsLostStaysInUse(t *testing.T) {
 		answer, err := f.store.Answer(t.Context(), storetest.InAnyEpoch(f.rangeID), "k")
 		require.NoError(t, err)
 		require.True(t, answer.IsLost())
-		require.Equal(t, []lanes.KeptAnswer{{Name: "k", Fingerprint: "f", Status: 201, At: kept.At, InStore: true}}, f.load().Keys)
+		require.Equal(t, []lanes.KeptAnswer{{Name: "k", Fingerprint: "f", Status: 201, At: kept.At, InStore: true}},
+			f.load().Keys)
 	})
 }
 
@@ -213,7 +220,10 @@ func TestAStoreThatLosesItsRefillTooIsTriedRarely(t *testing.T) {
 			}
 			return store.ErrRolledBack
 		})
-		stopped := lanes.Ended{Session: lanes.Session{ID: uuid.New()}, Lane: lane.ID, Reason: lanes.EndReason(lanes.ByPOS), At: f.clock.Now().Wall}
+		stopped := lanes.Ended{
+			Session: lanes.Session{ID: uuid.New()}, Lane: lane.ID,
+			Reason: lanes.EndReason(lanes.ByPOS), At: f.clock.Now().Wall,
+		}
 		outcomes := f.save(&commit.Write{Lanes: []lanes.Lane{lane}, Ended: []lanes.Ended{stopped}, MustSave: true})
 		f.advance(time.Second)
 		require.Equal(t, commit.Unresolved, <-outcomes)

@@ -180,7 +180,8 @@ func (e *Actor) deliver(event lanes.Logged) {
 // batch that is under way, or was a moment ago, wakes it by itself.
 func (e *Actor) setAlarm() {
 	at := e.box.retries.nextRelease()
-	if due := e.box.retries.nextDue(); e.begun && !e.again.running && !e.again.paused && !due.IsZero() && (at.IsZero() || due.Before(at)) {
+	if due := e.box.retries.nextDue(); e.begun && !e.again.running && !e.again.paused && !due.IsZero() &&
+		(at.IsZero() || due.Before(at)) {
 		at = due
 	}
 	if at.Equal(e.alarmAt) {

@@ -52,7 +52,10 @@ type Producer func() *Actor
 // Open begins with the events that were loaded: pending are those that are not attempted, await their retry
 // or are to be sent again. Nothing is sent before the Actors run.
 func Open(deps Deps, receivers []Receiver, pending []lanes.Logged) *Delivery {
-	d := &Delivery{Deps: deps, purchaseSlots: semaphore.NewWeighted(PurchaseSlots), redelivering: make(chan struct{}, 1)}
+	d := &Delivery{
+		Deps: deps, purchaseSlots: semaphore.NewWeighted(PurchaseSlots),
+		redelivering: make(chan struct{}, 1),
+	}
 	d.openOutboxes(receivers, pending)
 	return d
 }

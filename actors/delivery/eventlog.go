@@ -101,7 +101,8 @@ func (l *EventLog) Redeliver(
 	ctx context.Context, selection lanes.EventSelection, key *lanes.KeyOf[lanes.Redelivery],
 ) (result lanes.Redelivery, err error) {
 	err = l.redeliverOnce(ctx, key, &result, func(claim *idempotency.Claim) error {
-		if err := cmp.Or(l.requireKept(ctx, selection), l.d.acceptsSome(""), l.d.acceptsSome(selection.Webhook)); err != nil {
+		if err := cmp.Or(l.requireKept(ctx, selection), l.d.acceptsSome(""),
+			l.d.acceptsSome(selection.Webhook)); err != nil {
 			claim.Settle(nil)
 			return err
 		}

@@ -30,14 +30,18 @@ type outbox struct {
 	resumes atomic.Uint64 // calls of Resume
 
 	// For the range's health.
-	waiting      atomic.Int64              // events that wait for their delivery
-	redeliveries atomic.Int64              // events that somebody wants sent again
-	oldest       atomic.Pointer[time.Time] // when the oldest event happened that waits for its delivery; nil when none waits
+	waiting      atomic.Int64 // events that wait for their delivery
+	redeliveries atomic.Int64 // events that somebody wants sent again
+	// when the oldest event happened that waits for its delivery; nil when none waits
+	oldest atomic.Pointer[time.Time]
 }
 
 // newOutbox begins with those of the events that were loaded.
 func (d *Delivery) newOutbox(pending []lanes.Logged) *outbox {
-	return &outbox{d: d, slots: semaphore.NewWeighted(maxDeliverySlots), retries: newRetrySchedule(pending, d.Clock.Now().Wall)}
+	return &outbox{
+		d: d, slots: semaphore.NewWeighted(maxDeliverySlots),
+		retries: newRetrySchedule(pending, d.Clock.Now().Wall),
+	}
 }
 
 // receiver returns the webhook as it is configured now; of one that was taken out it has only the name.
@@ -115,11 +119,14 @@ func (b *outbox) markAttempted(event lanes.Logged) bool {
 		event.Attempt = &lanes.Attempt{At: now, Error: lanes.Interrupted}
 		event.Attempt = new(b.receiver().Retry.Decide(event, now, 0, 0)) // a crash leaves it so
 		result := make(chan commit.Outcome, 1)
-		d.Committer.Save(&commit.Write{Events: []lanes.Logged{event}, Trace: event.Trace, Done: func(outcome commit.Outcome) {
-			if outcome != commit.Unresolved { // its outcome follows
-				result <- outcome
-			}
-		}})
+		d.Committer.Save(&commit.Write{
+			Events: []lanes.Logged{event}, Trace: event.Trace,
+			Done: func(outcome commit.Outcome) {
+				if outcome != commit.Unresolved { // its outcome follows
+					result <- outcome
+				}
+			},
+		})
 		select {
 		case outcome := <-result:
 			if outcome == commit.Saved {
@@ -144,7 +151,8 @@ func (b *outbox) attempt(to *Receiver, event lanes.Logged, late bool) (attempt l
 	began := d.Clock.Now()
 	defer func() {
 		if defect := recover(); defect != nil {
-			d.Log.Error().Stringer("lane_id", event.Event.Lane).Stringer("session_id", event.Event.Session).Stringer("event_id", event.Event.ID).
+			d.Log.Error().Stringer("lane_id", event.Event.Lane).Stringer("session_id", event.Event.Session).
+				Stringer("event_id", event.Event.ID).
 				Str("panic", fmt.Sprint(defect)).Bytes("stack", debug.Stack()).Msg("the webhook panicked")
 			attempt = lanes.Attempt{At: began.Wall, Error: lanes.Interrupted + ": a defect of the gateway"}
 		}
@@ -231,7 +239,8 @@ func (d *Delivery) logOutcome(event lanes.Logged) {
 		line = line.Str("trace_id", event.Trace)
 	}
 	line = line.Str("event", string(event.Event.Kind)).Stringer("event_id", event.Event.ID).
-		Stringer("lane_id", event.Event.Lane).Stringer("session_id", event.Event.Session).Uint64("cursor", event.Cursor).
+		Stringer("lane_id", event.Event.Lane).Stringer("session_id", event.Event.Session).
+		Uint64("cursor", event.Cursor).
 		Str("outcome", attempt.Outcome()).Int("status", attempt.Status).Dur("duration_ms", attempt.Duration)
 	line = ofWebhook(line, event.Webhook)
 	if event.AwaitsRetry() {

@@ -22,8 +22,9 @@ type Receiver struct {
 	Kinds     []lanes.Kind // none: all but those that have to be named. Purchases are not among them
 	Purchases bool         // it decides them: exactly one does, if customers can buy at the lanes
 	Slots     int          // deliveries at a time; purchases have slots of their own, and what is sent again has one
-	Queue     int          // events that may wait for delivery: beyond them the oldest are dropped, or await their retry
-	Retry     lanes.RetryPolicy
+	// events that may wait for delivery: beyond them the oldest are dropped, or await their retry
+	Queue int
+	Retry lanes.RetryPolicy
 }
 
 // gets reports whether events of the kind go to the webhook.

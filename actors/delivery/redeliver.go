@@ -151,7 +151,10 @@ func (d *Delivery) redeliver(
 		if done { // the answer is saved with the last of them
 			w.Kept, settled = claim.Answer(nil, d.Clock.Now()), claim
 			if who := trace.Who(ctx); who != "" && result.Events > 0 {
-				w.Acts = []lanes.Act{{At: d.Clock.Now().Wall, Who: who, What: lanes.DidRedeliverPart, Detail: strconv.Itoa(result.Events)}}
+				w.Acts = []lanes.Act{{
+					At: d.Clock.Now().Wall, Who: who, What: lanes.DidRedeliverPart,
+					Detail: strconv.Itoa(result.Events),
+				}}
 			}
 		}
 		if err := d.saveRedelivery(ctx, w, retries, settled); err != nil {

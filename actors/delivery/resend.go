@@ -85,7 +85,8 @@ func (q *resendQueue) finish(batch []*lanes.Logged) {
 // now.
 func (e *Actor) resend() {
 	q, d, box, self, now := &e.again, e.d, e.box, e.self, e.d.Clock.Now().Wall
-	if due := box.retries.nextDue(); !e.begun || q.running || q.paused || len(q.waiting) == 0 && (due.IsZero() || due.After(now)) {
+	if due := box.retries.nextDue(); !e.begun || q.running || q.paused ||
+		len(q.waiting) == 0 && (due.IsZero() || due.After(now)) {
 		return
 	}
 	q.paused = true

@@ -55,7 +55,8 @@ func (s *retrySchedule) add(event lanes.Logged, now time.Time) {
 	switch {
 	case until.IsZero(): // nothing waits for it, or not any more
 		delete(s.held, event.Cursor)
-	case until.After(now), len(event.Earlier) == 0: // after its first attempt it holds others, however late that is saved
+	// after its first attempt it holds others, however late that is saved
+	case until.After(now), len(event.Earlier) == 0:
 		s.held[event.Cursor] = heldBack{event.Event.Lane, event.Event.Session, until}
 	}
 }
@@ -174,7 +175,8 @@ func (s *retrySchedule) levelAt(now time.Time) time.Time {
 	}
 	level := now
 	const each = ResendInterval / ResendSize
-	for _, event := range slices.SortedFunc(slices.Values(s.due), func(a, b dueEvent) int { return cmp.Compare(a.at, b.at) }) {
+	for _, event := range slices.SortedFunc(slices.Values(s.due),
+		func(a, b dueEvent) int { return cmp.Compare(a.at, b.at) }) {
 		if due := time.Unix(event.at, 0); due.After(level) {
 			level = due
 		}

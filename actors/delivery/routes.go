@@ -76,7 +76,8 @@ func (d *Delivery) rearrange(receivers []Receiver) (added []*outbox) {
 	for i, to := range receivers {
 		take(i, slices.IndexFunc(before, func(was route) bool { return was.receiver.Name == to.Name }))
 	}
-	if at := slices.IndexFunc(before, func(was route) bool { return was.box == formerHeir }); at >= 0 && routes[heir].box == nil &&
+	if at := slices.IndexFunc(before, func(was route) bool { return was.box == formerHeir }); at >= 0 &&
+		routes[heir].box == nil &&
 		(before[at].receiver.Name == "" || receivers[heir].Name == "") {
 		take(heir, at)
 	}

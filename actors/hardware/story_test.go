@@ -120,7 +120,10 @@ func (s *story) state(d *datadriven.TestData) link.State {
 			}}
 		}
 		if s.sessions[phase] == nil {
-			s.sessions[phase] = &lanes.Session{Sold: 30 * time.Minute, Left: 30 * time.Minute, Phase: phase, Since: s.now}
+			s.sessions[phase] = &lanes.Session{
+				Sold: 30 * time.Minute, Left: 30 * time.Minute,
+				Phase: phase, Since: s.now,
+			}
 		}
 		return link.State{Hold: d.HasArg("held"), Session: s.sessions[phase]}
 	}

@@ -21,7 +21,8 @@ type Store interface {
 	Answer(ctx context.Context, of store.RangeEpoch, name string) (lanes.KeptAnswer, error)
 	Events(ctx context.Context, of store.RangeEpoch, after uint64, limit int) ([]lanes.Logged, error)
 	History(ctx context.Context, of store.RangeEpoch, after uint64, limit int) ([]lanes.Ended, error)
-	HistoryOf(ctx context.Context, of store.RangeEpoch, externalID string, after uint64, limit int) ([]lanes.Ended, error)
+	HistoryOf(ctx context.Context, of store.RangeEpoch, externalID string, after uint64,
+		limit int) ([]lanes.Ended, error)
 	Acts(ctx context.Context, of store.RangeEpoch, after uint64, limit int) ([]lanes.Act, error)
 }
 

@@ -136,7 +136,10 @@ func TestWhatAFailedReadIsAnswered(t *testing.T) {
 		want  error
 		level string
 	}{
-		"the store fails":             {context.Background(), errors.New("no disk"), lanes.ErrStoreUnavailable, "error"},
+		"the store fails": {
+			context.Background(), errors.New("no disk"),
+			lanes.ErrStoreUnavailable, "error",
+		},
 		"the store took too long":     {context.Background(), context.DeadlineExceeded, lanes.ErrTimeout, "error"},
 		"its client has hung up":      {over, context.Canceled, context.Canceled, "debug"},
 		"the request's time is over":  {late, context.DeadlineExceeded, lanes.ErrTimeout, "warn"},
@@ -167,7 +170,10 @@ func TestAReadOfARangeThatWasClaimedMeanwhile(t *testing.T) {
 			continue
 		}
 		t.Run(method, func(t *testing.T) {
-			m := &memory{events: logged(1), savedEvent: 1, ended: map[uuid.UUID]lanes.Ended{uuid.Max: {}}, answers: map[string]lanes.KeptAnswer{"key": {Status: 201}}}
+			m := &memory{
+				events: logged(1), savedEvent: 1, ended: map[uuid.UUID]lanes.Ended{uuid.Max: {}},
+				answers: map[string]lanes.KeptAnswer{"key": {Status: 201}},
+			}
 			m.during = func() { m.fenced = true }
 			r, _ := newReader(m)
 			require.Equal(t, lanes.ErrNotOwner, read(r, context.Background()))
@@ -188,11 +194,18 @@ func TestWhereTheRecordsBegin(t *testing.T) {
 		m             memory
 		events, ended uint64
 	}{
-		"nothing was ever saved":              {memory{}, 0, 0},
-		"all was dropped":                     {memory{savedEvent: 9, savedEnded: 4}, 9, 4},
-		"the oldest are dropped":              {memory{savedEvent: 9, savedEnded: 4, events: logged(6, 7), history: []lanes.Ended{{Cursor: 3}}}, 5, 2},
-		"the oldest is not acknowledged yet":  {memory{savedEvent: 3, savedEnded: 1, events: logged(6), history: []lanes.Ended{{Cursor: 5}}}, 3, 1},
-		"everything from the first is stored": {memory{savedEvent: 2, savedEnded: 2, events: logged(1, 2), history: []lanes.Ended{{Cursor: 1}}}, 0, 0},
+		"nothing was ever saved": {memory{}, 0, 0},
+		"all was dropped":        {memory{savedEvent: 9, savedEnded: 4}, 9, 4},
+		"the oldest are dropped": {memory{
+			savedEvent: 9, savedEnded: 4, events: logged(6, 7),
+			history: []lanes.Ended{{Cursor: 3}},
+		}, 5, 2},
+		"the oldest is not acknowledged " +
+			"yet": {memory{savedEvent: 3, savedEnded: 1, events: logged(6), history: []lanes.Ended{{Cursor: 5}}}, 3, 1},
+		"everything from the first is stored": {memory{
+			savedEvent: 2, savedEnded: 2, events: logged(1, 2),
+			history: []lanes.Ended{{Cursor: 1}},
+		}, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, _ := newReader(&c.m)
@@ -208,7 +221,10 @@ func TestWhereTheRecordsBegin(t *testing.T) {
 func TestASessionThatIsOnNoLane(t *testing.T) {
 	at := time.Unix(1000, 0)
 	session, saving, damaged := uuid.New(), uuid.New(), uuid.New()
-	m := &memory{ended: map[uuid.UUID]lanes.Ended{session: {At: at}}, ending: map[uuid.UUID]lanes.Ended{saving: {At: at.Add(time.Hour)}}}
+	m := &memory{
+		ended:  map[uuid.UUID]lanes.Ended{session: {At: at}},
+		ending: map[uuid.UUID]lanes.Ended{saving: {At: at.Add(time.Hour)}},
+	}
 	r, log := newReader(m)
 	end, err := r.SessionEnd(context.Background(), session)
 	require.NoError(t, err)

@@ -159,7 +159,8 @@ func Broken(inForce lanes.Holds, before, after *lanes.Layout) (why []string) {
 		}
 		for _, bay := range []uuid.UUID{was.Bay, place.Bay} {
 			if inForce.Has(lanes.Scope{Kind: lanes.OverBay, ID: bay}) {
-				why = append(why, fmt.Sprintf("lane %s changes its bay, and a hold lies over bay %s; lift it first", was.ID, bay))
+				why = append(why, fmt.Sprintf("lane %s changes its bay, and a hold lies over bay %s; lift it first",
+					was.ID, bay))
 			}
 		}
 	}

@@ -19,7 +19,9 @@ var (
 	bays = []lanes.Bay{{ID: uuid.UUID{1}, Name: "Bay 1"}, {ID: uuid.UUID{2}, Name: "Bay 2"}}
 
 	house = lanes.Layout{Bays: bays, Lanes: []lanes.Place{
-		{ID: uuid.UUID{11}, Bay: bays[0].ID}, {ID: uuid.UUID{12}, Bay: bays[0].ID}, {ID: uuid.UUID{21}, Bay: bays[1].ID},
+		{ID: uuid.UUID{11}, Bay: bays[0].ID},
+		{ID: uuid.UUID{12}, Bay: bays[0].ID},
+		{ID: uuid.UUID{21}, Bay: bays[1].ID},
 	}}
 
 	everywhere = lanes.Scope{Kind: lanes.OverRange}
@@ -222,10 +224,11 @@ func TestAReloadThatAHoldRefuses(t *testing.T) {
 		layout  lanes.Layout
 		why     int
 	}{
-		"without a hold":                              {lanes.Holds{}, fewer, 0},
-		"nothing changes":                             {over(bay1), house, 0},
-		"a lane leaves the bay under the hold":        {over(bay1), moved, 1},
-		"a lane comes into the bay under the hold":    {over(lanes.Scope{Kind: lanes.OverBay, ID: bays[1].ID}), moved, 1},
+		"without a hold":                       {lanes.Holds{}, fewer, 0},
+		"nothing changes":                      {over(bay1), house, 0},
+		"a lane leaves the bay under the hold": {over(bay1), moved, 1},
+		"a lane comes into the bay under the " +
+			"hold": {over(lanes.Scope{Kind: lanes.OverBay, ID: bays[1].ID}), moved, 1},
 		"a lane that is held itself changes its bay":  {over(lane11), moved, 0},
 		"the whole range is held":                     {over(everywhere), moved, 0},
 		"the bay under the hold goes":                 {over(bay1), fewer, 1},

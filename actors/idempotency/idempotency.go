@@ -43,7 +43,10 @@ type Claim struct {
 // New are the keys whose answers were saved, which it takes over. Their bodies are in the store.
 func New(saved []lanes.KeptAnswer) *Keys {
 	slices.SortFunc(saved, func(a, b lanes.KeptAnswer) int { return a.At.Compare(b.At) })
-	k := &Keys{table: make(map[string]*Claim, len(saved)), shed: len(saved), expired: map[string]struct{}{}, closed: make(chan struct{})}
+	k := &Keys{
+		table: make(map[string]*Claim, len(saved)), shed: len(saved), expired: map[string]struct{}{},
+		closed: make(chan struct{}),
+	}
 	done := make(chan struct{})
 	close(done)
 	for i := range saved {

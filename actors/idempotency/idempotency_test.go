@@ -58,7 +58,10 @@ func patience(t *testing.T) context.Context {
 func (r *requests) send(name, fingerprint string) error {
 	var key *lanes.Key
 	if name != "" {
-		key = &lanes.Key{Name: name, Fingerprint: fingerprint, Render: func(*lanes.SessionView) (int, []byte) { return 201, fmt.Appendf(nil, "%d", r.done) }}
+		key = &lanes.Key{
+			Name: name, Fingerprint: fingerprint,
+			Render: func(*lanes.SessionView) (int, []byte) { return 201, fmt.Appendf(nil, "%d", r.done) },
+		}
 	}
 	return r.Do(patience(r.T), key, func(claim *Claim) error {
 		if r.finished != nil {

@@ -39,7 +39,8 @@ type Store interface {
 	// newest renewal: otherwise store.ErrAnotherServer.
 	Claim(ctx context.Context, by store.Claimant, expected []store.Ownership) []store.Claimed
 	// SetOwner names the owner of a range, or nobody, while it has this epoch and this owner.
-	SetOwner(ctx context.Context, from store.Ownership, to store.Node) (current store.Ownership, changed bool, err error)
+	SetOwner(ctx context.Context, from store.Ownership, to store.Node) (current store.Ownership,
+		changed bool, err error)
 	// Announce tells the other nodes, and Watch returns what is announced until ctx ends. Announcements may
 	// be lost.
 	Announce(ctx context.Context, changed []store.Ownership) error
@@ -426,7 +427,8 @@ func (k *Keeper) view() (v view, ready bool) {
 		}
 		here, found := running[id]
 		r := rangeView{
-			Ownership: e.record, ownerDead: e.dead, here: found, epoch: here.Epoch, inUse: here.InUse, busy: e.busy || busy[id],
+			Ownership: e.record, ownerDead: e.dead, here: found, epoch: here.Epoch, inUse: here.InUse,
+			busy:  e.busy || busy[id],
 			waits: !e.configured || now.Before(e.retryAt), moved: now.Before(e.moveAfter),
 		}
 		if !e.unownedSince.IsZero() {
@@ -542,7 +544,8 @@ func (k *Keeper) started(o store.Claimed, reason string, err error) {
 		defer cancel()
 		k.setOwner(ctx, o.Ownership, store.Node{})
 	} else {
-		line := k.Log.Info().Stringer("range_id", o.Range).Uint64("epoch", o.Epoch).Str("reason", reason).Int("running_sessions", o.Running)
+		line := k.Log.Info().Stringer("range_id", o.Range).Uint64("epoch", o.Epoch).Str("reason", reason).
+			Int("running_sessions", o.Running)
 		k.Metrics.changes.WithLabelValues(reason).Inc()
 		if !since.IsZero() {
 			k.Metrics.takeOver.Observe(time.Since(since).Seconds())

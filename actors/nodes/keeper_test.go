@@ -245,7 +245,10 @@ func (n *node) forgetCounts() {
 // newNode makes a node that has not started yet.
 func newNode(t *testing.T, server *redistest.Server, name string) *node {
 	t.Helper()
-	s, err := redis.Open(t.Context(), server.URL(), store.Retention{Events: time.Hour, History: time.Hour, Names: time.Hour, Cap: 100})
+	s, err := redis.Open(t.Context(), server.URL(), store.Retention{
+		Events: time.Hour, History: time.Hour,
+		Names: time.Hour, Cap: 100,
+	})
 	require.NoError(t, err)
 	connected := s.Nodes()
 	t.Cleanup(func() { require.NoError(t, errors.Join(connected.Close(), s.Close())) })
@@ -516,7 +519,10 @@ func TestANodeBetweenTwoServersWaits(t *testing.T) {
 // The store is empty afterwards, or names an owner of before. Owners name themselves once they have refilled
 // it, and nobody is faster.
 func TestAStoreThatForgetsItsOwnersHearsOfThemAgain(t *testing.T) {
-	for what, names := range map[string]store.Node{"it names nobody": {}, "it names one of before": {Run: uuid.New(), Name: "dead", Address: "dead:7443"}} {
+	for what, names := range map[string]store.Node{
+		"it names nobody":        {},
+		"it names one of before": {Run: uuid.New(), Name: "dead", Address: "dead:7443"},
+	} {
 		t.Run(what, func(t *testing.T) { forgetOwners(t, names) })
 	}
 }
@@ -711,7 +717,8 @@ func TestARangeThatHasJustStartedIsNotClaimedAgain(t *testing.T) {
 	<-decided
 	claimed, err := n.shared.Owners(t.Context(), ranges)
 	require.NoError(t, err)
-	require.Equal(t, []nodes.Running{{Range: ranges[0], Epoch: claimed[0].Epoch}}, first, "it has started in the newest epoch")
+	require.Equal(t, []nodes.Running{{Range: ranges[0], Epoch: claimed[0].Epoch}}, first,
+		"it has started in the newest epoch")
 }
 
 func TestANodeThatRefusesTakesNoRange(t *testing.T) {

@@ -121,7 +121,8 @@ func (k *Keeper) renew(ctx context.Context) {
 	k.mu.Unlock()
 	if moved { // before an owner of before, which the new server may name, has waited for its TTL
 		k.Log.Warn().
-			Msg("another server has the leases: the ranges here are saved to it, and this node takes none of others for a TTL")
+			Msg("another server has the leases: the ranges here are saved to it, and this node takes none " +
+				"of others for a TTL")
 		k.Ranges.CheckpointAll()
 	}
 	switch {
@@ -129,7 +130,8 @@ func (k *Keeper) renew(ctx context.Context) {
 		k.Metrics.failed.Inc()
 		k.Metrics.held.Set(0)
 		if before.held || before.askedAt.IsZero() {
-			k.Log.Error().Err(err).Msg("the lease of this node is not renewed: its ranges go on, and it takes no others until it is renewed for a TTL")
+			k.Log.Error().Err(err).Msg("the lease of this node is not renewed: its ranges go on, and it takes no " +
+				"others until it is renewed for a TTL")
 		}
 		return
 	case !before.held:

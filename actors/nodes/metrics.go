@@ -28,8 +28,8 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		changes: factory.NewCounterVec(prometheus.CounterOpts{
 			Namespace: "rangegate", Name: "ownership_changes_total",
-			Help: "Ranges that this node began or ceased to own, by reason: unowned, take_over and again were claimed; moved, drained, " +
-				"lost and failed were given up.",
+			Help: "Ranges that this node began or ceased to own, by reason: unowned, take_over and again were " +
+				"claimed; moved, drained, lost and failed were given up.",
 		}, []string{"reason"}),
 		takeOver: factory.NewHistogram(prometheus.HistogramOpts{
 			Namespace: "rangegate", Name: "takeover_seconds",

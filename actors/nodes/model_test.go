@@ -31,7 +31,10 @@ func TestANodeDecidesWhatTheModelSays(t *testing.T) {
 }
 
 // modelActions are what a node does next, in the model's numbers.
-var modelActions = []string{"nothing", "let go", "name", "release", "disown", "claim again", "claim unowned", "take over"}
+var modelActions = []string{
+	"nothing", "let go", "name", "release", "disown", "claim again",
+	"claim unowned", "take over",
+}
 
 // modelNodes are the nodes of a trace: their leases, and the clock of each.
 type modelNodes struct {
@@ -50,8 +53,12 @@ func newModelNodes(t *testing.T, seed int) *modelNodes {
 		m.clocks[i] = start
 	}
 	// Node 0 has held its lease for long.
-	m.leases[0].renewed(start.Add(-ttl), m.lease(1, false), store.Leases{Live: []store.Lease{m.lease(1, false)}, Server: "0"})
-	m.leases[0].renewed(start, m.lease(1, false), store.Leases{Live: []store.Lease{m.lease(1, false)}, Server: "0", Continued: true})
+	m.leases[0].renewed(start.Add(-ttl), m.lease(1, false),
+		store.Leases{Live: []store.Lease{m.lease(1, false)}, Server: "0"})
+	m.leases[0].renewed(start, m.lease(1, false), store.Leases{
+		Live: []store.Lease{m.lease(1, false)}, Server: "0",
+		Continued: true,
+	})
 	return m
 }
 
@@ -113,7 +120,10 @@ func (m *modelNodes) do(s ownership.Step, decisions map[int]int) {
 func (m *modelNodes) decides(n []int) {
 	node, self := n[0], m.run(n[0])
 	l, now := &m.leases[node], m.clocks[node].Add(ttl/renewals)
-	v := view{self: m.owner(self).Run, ttl: ttl, leases: l.all, mayClaim: l.mayClaim(now, ttl), mayTakeOver: l.mayTakeOver(now, ttl)}
+	v := view{
+		self: m.owner(self).Run, ttl: ttl, leases: l.all, mayClaim: l.mayClaim(now, ttl),
+		mayTakeOver: l.mayTakeOver(now, ttl),
+	}
 	m.same(n[11] == 1, v.mayClaim, "it may claim")
 	m.same(n[12] == 1, v.mayTakeOver, "it may take over")
 	others := false

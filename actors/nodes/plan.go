@@ -60,9 +60,10 @@ const (
 
 // plan is what a node does next.
 type plan struct {
-	claim   []claim
-	letGo   []uuid.UUID // another node has claimed it
-	name    []uuid.UUID // it runs here, and the store names nobody, or an owner of before: a fail-over has lost who owns it
+	claim []claim
+	letGo []uuid.UUID // another node has claimed it
+	// it runs here, and the store names nobody, or an owner of before: a fail-over has lost who owns it
+	name    []uuid.UUID
 	disown  []uuid.UUID // this run owns it, and cannot run it
 	release []uuid.UUID // it runs here, and another node is to run it
 }
@@ -90,7 +91,8 @@ func decide(v view) plan {
 		case r.here && r.Epoch == r.epoch && !mine: // only this node releases it
 			p.name = append(p.name, r.Range)
 		case r.here:
-			if !mine || len(candidates) == 0 || best(candidates, r.Range).Run == v.self && !draining || !draining && (!v.settled || r.moved) {
+			if !mine || len(candidates) == 0 || best(candidates, r.Range).Run == v.self && !draining ||
+				!draining && (!v.settled || r.moved) {
 				continue
 			}
 			if r.inUse {

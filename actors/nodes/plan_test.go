@@ -19,7 +19,10 @@ var start = time.Date(2026, 5, 1, 9, 0, 0, 0, time.UTC)
 
 func newLease(name, digest string, since time.Duration) store.Lease {
 	run := uuid.NewSHA1(uuid.Nil, []byte(name))
-	return store.Lease{Node: store.Node{Run: run, Name: name, Address: name + ":1"}, Digest: digest, DigestSince: start.Add(since)}
+	return store.Lease{
+		Node: store.Node{Run: run, Name: name, Address: name + ":1"}, Digest: digest,
+		DigestSince: start.Add(since),
+	}
 }
 
 // leases draws up to six nodes, with up to three digests, some draining or refusing.
@@ -110,7 +113,8 @@ func TestWhatIsNeverPlanned(t *testing.T) {
 			require.True(t, v.mayClaim)
 			require.False(t, r.here || r.busy || r.waits)
 			require.False(t, self.Draining || self.Refusing != "")
-			require.True(t, r.Owner == (store.Node{}) || r.Owner == self.Node || r.ownerDead && v.mayTakeOver, "a live owner keeps its range")
+			require.True(t, r.Owner == (store.Node{}) || r.Owner == self.Node || r.ownerDead && v.mayTakeOver,
+				"a live owner keeps its range")
 		}
 		require.LessOrEqual(t, len(p.release), max(0, maxMoves-v.moving))
 		for _, id := range p.release {
@@ -144,7 +148,10 @@ func TestRangesComeToRestAtTheirBestNode(t *testing.T) {
 			for _, l := range live {
 				v := view{self: l.Run, ttl: ttl, leases: live, mayClaim: true, settled: true}
 				for _, id := range all {
-					v.ranges = append(v.ranges, rangeView{Ownership: store.Ownership{Range: id, Epoch: 1, Owner: owners[id]}, here: owners[id] == l.Node, epoch: 1})
+					v.ranges = append(v.ranges, rangeView{Ownership: store.Ownership{
+						Range: id, Epoch: 1,
+						Owner: owners[id],
+					}, here: owners[id] == l.Node, epoch: 1})
 				}
 				p := decide(v)
 				for _, c := range p.claim {
@@ -198,10 +205,12 @@ func TestRangesSpreadEvenly(t *testing.T) {
 // Of a rolling change the newest configuration counts, and a node that starts with an old file does not make
 // that one newer.
 func TestTheNewestConfigurationIsServed(t *testing.T) {
-	old, reloaded, restarted := newLease("old", "d1", 0), newLease("reloaded", "d2", time.Hour), newLease("restarted", "d1", 2*time.Hour)
+	old, reloaded, restarted := newLease("old", "d1", 0), newLease("reloaded", "d2", time.Hour),
+		newLease("restarted", "d1", 2*time.Hour)
 	require.Equal(t, []store.Node{reloaded.Node}, candidates([]store.Lease{old, reloaded, restarted}))
 	reloaded.Draining = true
-	require.Equal(t, []store.Node{old.Node, restarted.Node}, candidates([]store.Lease{old, reloaded, restarted}), "who drains decides nothing")
+	require.Equal(t, []store.Node{old.Node, restarted.Node}, candidates([]store.Lease{old, reloaded, restarted}),
+		"who drains decides nothing")
 }
 
 // A range that its best node does not take, for whatever reason, is served all the same.
@@ -211,7 +220,10 @@ func TestTheNextNodeTakesWhatTheBestOneLeaves(t *testing.T) {
 	order := ranked(candidates(live), id)
 	for rank, self := range order {
 		wants := func(unowned time.Duration) bool {
-			v := view{self: self.Run, ttl: ttl, leases: live, mayClaim: true, ranges: []rangeView{{Ownership: store.Ownership{Range: id}, unowned: unowned}}}
+			v := view{
+				self: self.Run, ttl: ttl, leases: live, mayClaim: true,
+				ranges: []rangeView{{Ownership: store.Ownership{Range: id}, unowned: unowned}},
+			}
 			return len(decide(v).claim) == 1
 		}
 		due := time.Duration(rank) * nextRankTTL * ttl
@@ -225,7 +237,10 @@ func TestADrainLeavesWhatIsInUseForLast(t *testing.T) {
 	draining.Draining = true
 	v := view{self: draining.Run, ttl: ttl, leases: []store.Lease{draining, other}, mayClaim: true}
 	for i := range 3 {
-		v.ranges = append(v.ranges, rangeView{Ownership: store.Ownership{Range: uuid.UUID{byte(i + 1)}, Epoch: 1, Owner: draining.Node}, here: true, epoch: 1, inUse: i == 0})
+		v.ranges = append(v.ranges, rangeView{Ownership: store.Ownership{
+			Range: uuid.UUID{byte(i + 1)}, Epoch: 1,
+			Owner: draining.Node,
+		}, here: true, epoch: 1, inUse: i == 0})
 	}
 	require.Equal(t, []uuid.UUID{{2}, {3}}, decide(v).release)
 	v.ranges = v.ranges[:1]

@@ -129,7 +129,8 @@ func (s *Purchases) sell(p *lanes.Purchase) {
 	defer cancel()
 	goods, refusal := s.check(ctx, p)
 	if refusal != "" {
-		s.settle(p, lanes.Settle{Phase: lanes.Declined, UserMessage: refusal, Reason: "not in the catalogue like this"}, nil)
+		s.settle(p, lanes.Settle{Phase: lanes.Declined, UserMessage: refusal, Reason: "not in the catalogue like this"},
+			nil)
 		return
 	}
 	release, err := s.Delivery.PurchaseSlot(ctx)
@@ -237,7 +238,8 @@ func (s *Purchases) Settled(lane uuid.UUID, p *lanes.Purchase, by lanes.By, trac
 		line = s.Log.Error()
 	}
 	traced(line, cmp.Or(traceID, p.RequestTrace)).
-		Stringer("lane_id", lane).Stringer("session_id", p.Session).Stringer("purchase_id", p.ID).Str("phase", string(p.Phase)).
+		Stringer("lane_id", lane).Stringer("session_id", p.Session).Stringer("purchase_id", p.ID).
+		Str("phase", string(p.Phase)).
 		Str("by", string(by)).Str("reason", p.Reason).Str("integrator_trace_id", p.Trace).
 		Int("items", len(p.Items)).Int("minutes", p.Minutes()).Msg("purchase")
 }

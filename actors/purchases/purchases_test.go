@@ -106,7 +106,10 @@ func (s *shop) ask(
 	}
 	events := make([]lanes.Logged, 0, len(change.Events))
 	for _, event := range change.Events {
-		events = append(events, lanes.Logged{Cursor: 1, Event: event, Delivery: lanes.Delivery{Attempt: &lanes.Attempt{Error: lanes.Interrupted}}})
+		events = append(events, lanes.Logged{
+			Cursor: 1, Event: event,
+			Delivery: lanes.Delivery{Attempt: &lanes.Attempt{Error: lanes.Interrupted}},
+		})
 	}
 	return events, nil
 }
@@ -114,8 +117,14 @@ func (s *shop) ask(
 // open runs a story of a shop whose integrator accepts everything.
 func open(t *testing.T, story func(s *shop)) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &shop{T: t, slots: make(chan struct{}, 1), answer: func() lanes.Attempt { return lanes.Attempt{Status: 200} }}
-		session := &lanes.Session{ID: uuid.New(), Customer: "Jo Smith", Sold: time.Hour, Phase: lanes.Running, Left: time.Hour, Since: s.Now(), Purchasing: true}
+		s := &shop{
+			T: t, slots: make(chan struct{}, 1),
+			answer: func() lanes.Attempt { return lanes.Attempt{Status: 200} },
+		}
+		session := &lanes.Session{
+			ID: uuid.New(), Customer: "Jo Smith", Sold: time.Hour, Phase: lanes.Running,
+			Left: time.Hour, Since: s.Now(), Purchasing: true,
+		}
 		s.lane = lanes.Lane{ID: uuid.New(), Session: session, Purchasing: true, Accessible: true, Usable: true}
 		s.begin()
 		story(s)
@@ -142,7 +151,10 @@ func (s *shop) begin() {
 // buy has the customer buy a quarter of an hour, and waits until nothing happens any more at this instant.
 func (s *shop) buy() {
 	s.mu.Lock()
-	change, err := s.lane.Decide(s.Now(), lanes.Buy{Session: s.lane.Session.ID, Purchase: uuid.New(), Items: []lanes.Item{{ID: lanes.TimeItem, Qty: 15}}})
+	change, err := s.lane.Decide(s.Now(), lanes.Buy{
+		Session: s.lane.Session.ID, Purchase: uuid.New(),
+		Items: []lanes.Item{{ID: lanes.TimeItem, Qty: 15}},
+	})
 	require.NoError(s, err)
 	s.lane = change.Lane
 	s.mu.Unlock()

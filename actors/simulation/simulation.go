@@ -86,7 +86,10 @@ func (s *Simulator) Simulate(
 			return lanes.Logged{}, err
 		}
 	}
-	logged := lanes.Logged{Event: event, Simulated: true, Trace: trace.ID(ctx), Delivery: lanes.Delivery{Webhook: webhook}}
+	logged := lanes.Logged{
+		Event: event, Simulated: true, Trace: trace.ID(ctx),
+		Delivery: lanes.Delivery{Webhook: webhook},
+	}
 	s.deps.Delivery.Begin(logged)
 	if err := s.save(ctx, &logged); err != nil {
 		s.deps.Delivery.Abandon(event.ID)
@@ -125,7 +128,8 @@ func (p *pendingMinutes) reserve(lane lanes.Lane, session uuid.UUID, minutes int
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	all := p.sessions[session] + minutes
-	if _, err := lane.Decide(now, lanes.Modify{Session: session, Minutes: all}); errors.Is(err, lanes.ErrDurationOutOfRange) {
+	if _, err := lane.Decide(now, lanes.Modify{Session: session, Minutes: all}); errors.Is(err,
+		lanes.ErrDurationOutOfRange) {
 		return err
 	}
 	if p.sessions == nil {
@@ -151,7 +155,10 @@ func (p *pendingMinutes) release(session uuid.UUID, minutes int) {
 func (s *Simulator) save(ctx context.Context, event *lanes.Logged) error {
 	event.Attempt = &lanes.Attempt{At: event.Event.At, Error: lanes.Interrupted}
 	result := make(chan commit.Outcome, 2) // unresolved, and the outcome after it
-	w := &commit.Write{Events: []lanes.Logged{*event}, Trace: event.Trace, Done: func(outcome commit.Outcome) { result <- outcome }}
+	w := &commit.Write{
+		Events: []lanes.Logged{*event}, Trace: event.Trace,
+		Done: func(outcome commit.Outcome) { result <- outcome },
+	}
 	s.deps.Save(w)
 	var outcome commit.Outcome
 	select {
@@ -200,7 +207,8 @@ func (s *Simulator) tryAdd(event lanes.Logged, minutes int) bool {
 	case errors.Is(err, lanes.ErrStoreUnavailable), errors.Is(err, lanes.ErrOverloaded):
 		return false
 	default:
-		s.deps.Log.Warn().Str("trace_id", event.Trace).Stringer("lane_id", event.Event.Lane).Stringer("session_id", session).Int("minutes", minutes).Err(err).
+		s.deps.Log.Warn().Str("trace_id", event.Trace).Stringer("lane_id", event.Event.Lane).
+			Stringer("session_id", session).Int("minutes", minutes).Err(err).
 			Msg("a simulated purchase of time was accepted and not added")
 		s.deps.Delivery.Record(event)
 	}

@@ -83,8 +83,14 @@ func (r *receiver) addMinutes(_ context.Context, event lanes.Logged, minutes int
 // try runs a story of a receiver that accepts everything.
 func try(t *testing.T, story func(r *receiver)) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &receiver{T: t, session: uuid.New(), saved: commit.Saved, answer: func() lanes.Attempt { return lanes.Attempt{Status: 200} }}
-		session := &lanes.Session{ID: r.session, Sold: 460 * time.Minute, Phase: lanes.Running, Left: time.Hour, Since: r.Now()}
+		r := &receiver{
+			T: t, session: uuid.New(), saved: commit.Saved,
+			answer: func() lanes.Attempt { return lanes.Attempt{Status: 200} },
+		}
+		session := &lanes.Session{
+			ID: r.session, Sold: 460 * time.Minute, Phase: lanes.Running, Left: time.Hour,
+			Since: r.Now(),
+		}
 		r.lane = lanes.Lane{ID: uuid.New(), Session: session}
 		life, end := context.WithCancelCause(context.Background())
 		r.end = end
@@ -99,7 +105,8 @@ func try(t *testing.T, story func(r *receiver)) {
 
 // buy simulates that the customer of the session buys so many minutes.
 func (r *receiver) buy(minutes int) (lanes.Logged, error) {
-	return r.Simulate(context.Background(), lanes.PurchaseRequest, r.session, []lanes.Item{{ID: lanes.TimeItem, Qty: minutes}})
+	return r.Simulate(context.Background(), lanes.PurchaseRequest, r.session,
+		[]lanes.Item{{ID: lanes.TimeItem, Qty: minutes}})
 }
 
 func (r *receiver) help(ctx context.Context) (lanes.Logged, error) {
@@ -141,7 +148,13 @@ func TestMinutesThatWereRefusedAreNotAdded(t *testing.T) {
 // A session has 480 minutes at most: what simulated purchases may add yet takes of them until it is decided.
 func TestMinutesUnderWayTakeTheRoomOfOthers(t *testing.T) {
 	try(t, func(r *receiver) { // it has room for 20 more
-		r.answer = func() lanes.Attempt { time.Sleep(time.Second); return lanes.Attempt{Status: 409, Error: lanes.Refused} }
+		r.answer = func() lanes.Attempt {
+			time.Sleep(time.Second)
+			return lanes.Attempt{
+				Status: 409,
+				Error:  lanes.Refused,
+			}
+		}
 		first := make(chan error, 1)
 		go func() { _, err := r.buy(15); first <- err }()
 		synctest.Wait()
@@ -185,7 +198,10 @@ func TestMinutesOfASessionThatHasEnded(t *testing.T) {
 }
 
 func TestWhatIsNotSentAtAll(t *testing.T) {
-	for why, want := range map[string]error{lanes.NoWebhook: lanes.ErrWebhookNotConfigured, lanes.WebhookGone: lanes.ErrWebhookGone} {
+	for why, want := range map[string]error{
+		lanes.NoWebhook:   lanes.ErrWebhookNotConfigured,
+		lanes.WebhookGone: lanes.ErrWebhookGone,
+	} {
 		try(t, func(r *receiver) {
 			r.why = why
 			_, err := r.help(context.Background())
@@ -196,7 +212,10 @@ func TestWhatIsNotSentAtAll(t *testing.T) {
 }
 
 func TestAReceiverThatDoesNotAnswer(t *testing.T) {
-	for word, want := range map[string]error{lanes.TimedOut: lanes.ErrWebhookFailed, lanes.WebhookGone: lanes.ErrWebhookGone} {
+	for word, want := range map[string]error{
+		lanes.TimedOut:    lanes.ErrWebhookFailed,
+		lanes.WebhookGone: lanes.ErrWebhookGone,
+	} {
 		try(t, func(r *receiver) {
 			r.answer = func() lanes.Attempt { return lanes.Attempt{Error: word} }
 			_, err := r.help(context.Background())

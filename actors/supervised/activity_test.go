@@ -24,7 +24,8 @@ func (f *fixture) activity() Activity {
 func TestWhatABusyActorDoesIsSeen(t *testing.T) {
 	runTree(t, func(t *testing.T, f *fixture) {
 		idle := f.activity()
-		require.Equal(t, Activity{Actor: f.child.GetId(), Kind: childKind, Lane: f.lane, Taken: 1}, idle, "it was started")
+		require.Equal(t, Activity{Actor: f.child.GetId(), Kind: childKind, Lane: f.lane, Taken: 1}, idle,
+			"it was started")
 		goOn := make(chan struct{})
 		f.send(f.child, work(func(actor.Context) { <-goOn }))
 		asked := newQuestion()

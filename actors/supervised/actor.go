@@ -62,7 +62,8 @@ func (g *guarded) Receive(ctx actor.Context) {
 
 // HandleFailure implements actor.SupervisorStrategy. The library calls it outside of Receive.
 func (g *guarded) HandleFailure(
-	_ *actor.ActorSystem, supervisor actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics, reason, message any,
+	_ *actor.ActorSystem, supervisor actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics,
+	reason, message any,
 ) {
 	defer func() {
 		if defect := recover(); defect != nil {

@@ -78,7 +78,8 @@ func (o observer) MailboxEmpty() {}
 func (t *Tree) refuseDropped(message Awaited) {
 	defer func() {
 		if defect := recover(); defect != nil {
-			t.Log.Error().Str("panic", fmt.Sprint(defect)).Str("on", messageName(message)).Bytes("stack", debug.Stack()).
+			t.Log.Error().Str("panic", fmt.Sprint(defect)).Str("on", messageName(message)).
+				Bytes("stack", debug.Stack()).
 				Msg("a dropped message could not be refused")
 		}
 	}()

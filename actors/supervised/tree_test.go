@@ -209,7 +209,10 @@ func TestAnActorThatPanicsIsMadeAnewAndGoesOnWithItsMailbox(t *testing.T) {
 
 // The reason says why the range stops, or that the actor comes back.
 func TestWhatAnActorLeavesInItsMailboxIsRefused(t *testing.T) {
-	for name, reason := range map[string]error{"the range stops": lanes.ErrNotOwner, "the actor stops": lanes.ErrStarting} {
+	for name, reason := range map[string]error{
+		"the range stops": lanes.ErrNotOwner,
+		"the actor stops": lanes.ErrStarting,
+	} {
 		t.Run(name, func(t *testing.T) {
 			runTree(t, func(t *testing.T, f *fixture) {
 				left, goOn := newQuestion(), make(chan struct{})

@@ -65,11 +65,13 @@ func NewAttempts(registry prometheus.Registerer) *Attempts {
 	a := &Attempts{
 		signIns: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: "rangegate", Name: "staff_sign_ins_total",
-			Help: "Attempts to sign in at the control screen by result: ok, wrong (name or PIN), limited (refused for the wrong ones " +
-				"before, 429), failed (too many at a time, or the browser has gone). Many wrong and limited ones: somebody guesses PINs.",
+			Help: "Attempts to sign in at the control screen by result: ok, wrong (name or PIN), limited (refused " +
+				"for the wrong ones before, 429), failed (too many at a time, or the browser has gone). Many wrong " +
+				"and limited ones: somebody guesses PINs.",
 		}, []string{"result"}),
-		queue:    newPINQueue(),
-		names:    screens.NewAttemptLimiter[userBrowser](screens.Backoff(freeAttempts, firstWait, maxWait, forgetAfter)),
+		queue: newPINQueue(),
+		names: screens.NewAttemptLimiter[userBrowser](screens.Backoff(freeAttempts, firstWait,
+			maxWait, forgetAfter)),
 		networks: screens.NewAttemptLimiter[netip.Prefix](screens.PerMinute(maxWrongPINs)),
 		devices: screens.NewAttemptLimiter[userBrowser](
 			screens.Backoff(freeAttempts, firstWait, maxDeviceWait, forgetAfter),

@@ -23,28 +23,52 @@ func (c *screen) sessionEndpoints() []endpoint.Endpoint {
 			id := readSession(in)
 			return order{id, read(in, id)}
 		}
-		return endpoint.Handle("POST", "/sessions/{id}/"+name, 204, summary, readOrder, endpoint.WithTarget(c.rangeOf, commandSession))
+		return endpoint.Handle("POST", "/sessions/{id}/"+name, 204, summary, readOrder,
+			endpoint.WithTarget(c.rangeOf, commandSession))
 	}
 	return []endpoint.Endpoint{
-		endpoint.Handle("POST", "/sessions", 201, "Sell time on a lane", readSale, endpoint.WithTarget(c.rangeOf, sell)),
-		command("start", "Start now", func(_ *endpoint.Input, id uuid.UUID) lanes.Command { return lanes.Enter{Session: id} }),
-		command("pause", "Pause", func(_ *endpoint.Input, id uuid.UUID) lanes.Command { return lanes.Pause{Session: id} }),
-		command("resume", "Resume", func(_ *endpoint.Input, id uuid.UUID) lanes.Command { return lanes.Resume{Session: id} }),
-		command("stop", "Stop", func(_ *endpoint.Input, id uuid.UUID) lanes.Command { return lanes.Stop{Session: id, By: lanes.ByStaff} }),
-		command("modify", "Add minutes or take them away", readModify),
-		command("make-up", "Settle the time that ran while the gateway was down", func(in *endpoint.Input, id uuid.UUID) lanes.Command {
-			return lanes.MakeUp{Session: id, Give: in.YesOrNo("give", "Whether the time is given back")}
+		endpoint.Handle("POST", "/sessions", 201, "Sell time on a lane", readSale,
+			endpoint.WithTarget(c.rangeOf, sell)),
+		command("start", "Start now", func(_ *endpoint.Input,
+			id uuid.UUID,
+		) lanes.Command {
+			return lanes.Enter{Session: id}
 		}),
-		endpoint.Handle("POST", "/sessions/{id}/move", 204, "Move to another lane", readMove, endpoint.WithTarget(c.rangeOf, moveSession)),
-		endpoint.Handle("POST", "/sessions/{id}/reopen", 201, "Go on with a session that has ended, on a free lane", readReopening, endpoint.WithTarget(c.rangeOf, reopenSession)),
+		command("pause", "Pause", func(_ *endpoint.Input,
+			id uuid.UUID,
+		) lanes.Command {
+			return lanes.Pause{Session: id}
+		}),
+		command("resume", "Resume", func(_ *endpoint.Input,
+			id uuid.UUID,
+		) lanes.Command {
+			return lanes.Resume{Session: id}
+		}),
+		command("stop", "Stop", func(_ *endpoint.Input, id uuid.UUID) lanes.Command {
+			return lanes.Stop{
+				Session: id,
+				By:      lanes.ByStaff,
+			}
+		}),
+		command("modify", "Add minutes or take them away", readModify),
+		command("make-up", "Settle the time that ran while the gateway was down",
+			func(in *endpoint.Input, id uuid.UUID) lanes.Command {
+				return lanes.MakeUp{Session: id, Give: in.YesOrNo("give", "Whether the time is given back")}
+			}),
+		endpoint.Handle("POST", "/sessions/{id}/move", 204, "Move to another lane", readMove,
+			endpoint.WithTarget(c.rangeOf, moveSession)),
+		endpoint.Handle("POST", "/sessions/{id}/reopen", 201, "Go on with a session that has ended, on a free lane",
+			readReopening, endpoint.WithTarget(c.rangeOf, reopenSession)),
 	}
 }
 
 func (c *screen) startEndpoints() []endpoint.Endpoint {
 	return []endpoint.Endpoint{
-		endpoint.Handle("POST", "/starts", 201, "Let sessions begin together", v2.ReadStartOrder, endpoint.WithTarget(c.rangeOf, scheduleStart)),
+		endpoint.Handle("POST", "/starts", 201, "Let sessions begin together", v2.ReadStartOrder,
+			endpoint.WithTarget(c.rangeOf, scheduleStart)),
 		endpoint.Handle("DELETE", "/starts/{id}", 204, "Let them not begin together after all",
-			func(in *endpoint.Input) uuid.UUID { return in.PathID("id", "The start") }, endpoint.WithTarget(c.rangeOf, deleteStart)),
+			func(in *endpoint.Input) uuid.UUID { return in.PathID("id", "The start") },
+			endpoint.WithTarget(c.rangeOf, deleteStart)),
 	}
 }
 
@@ -76,8 +100,9 @@ func commandSession(ctx context.Context, r staffRange, o order) (endpoint.Empty,
 
 func readModify(in *endpoint.Input, id uuid.UUID) lanes.Command {
 	return lanes.Modify{
-		Session:      id,
-		Minutes:      in.Integer("minutes", -lanes.MaxMinutes, lanes.MaxMinutes, "Minutes to add, or with a minus to take away; not 0", 15),
+		Session: id,
+		Minutes: in.Integer("minutes", -lanes.MaxMinutes, lanes.MaxMinutes,
+			"Minutes to add, or with a minus to take away; not 0", 15),
 		AfterClosing: readAfterClosing(in),
 	}
 }
@@ -90,15 +115,19 @@ type staffSale struct {
 
 func readSale(in *endpoint.Input) staffSale {
 	read := v2.ReadSaleTo(func(in *endpoint.Input) string {
-		return in.OptionalText("customer_name", 1, v2.MaxCustomer, "Name of the customer; without one walk_in is needed", "Jo Smith")
+		return in.OptionalText("customer_name", 1, v2.MaxCustomer,
+			"Name of the customer; without one walk_in is needed", "Jo Smith")
 	})
 	sale := read(in)
-	sale.Command.AfterClosing, sale.Command.Grace, sale.Command.OpenEnd = readAfterClosing(in), v2.ReadGrace(in), v2.ReadOpenEnd(in)
-	return staffSale{sale, in.OptionalText("walk_in", 1, v2.MaxCustomer-10, "What a customer without a name is called; the gateway adds the lowest number that is free", "Walk-in")}
+	sale.Command.AfterClosing, sale.Command.Grace, sale.Command.OpenEnd = readAfterClosing(in), v2.ReadGrace(in),
+		v2.ReadOpenEnd(in)
+	return staffSale{sale, in.OptionalText("walk_in", 1, v2.MaxCustomer-10,
+		"What a customer without a name is called; the gateway adds the lowest number that is free", "Walk-in")}
 }
 
 func readAfterClosing(in *endpoint.Input) bool {
-	return in.Flag("after_closing", false, "Whether the minutes are sold although the range closes before they would be used; the record says so")
+	return in.Flag("after_closing", false, "Whether the minutes are sold although the range closes before they "+
+		"would be used; the record says so")
 }
 
 // soldView is a session that was sold, with the name that its customer has.
@@ -138,7 +167,8 @@ func readReopening(in *endpoint.Input) move {
 
 func readMove(in *endpoint.Input) move {
 	m := readReopening(in)
-	m.afterClosing = in.Flag("after_closing", false, "Whether it moves although that lane closes before its end; the record says so")
+	m.afterClosing = in.Flag("after_closing", false,
+		"Whether it moves although that lane closes before its end; the record says so")
 	return m
 }
 
@@ -158,19 +188,24 @@ func reopenSession(ctx context.Context, r staffRange, m move) (v2.SessionView, e
 func (c *screen) laneEndpoints() []endpoint.Endpoint {
 	command := func(name, summary string, read func(*endpoint.Input) lanes.Command) endpoint.Endpoint {
 		readOrder := func(in *endpoint.Input) order { return order{in.PathID("id", "The lane"), read(in)} }
-		return endpoint.Handle("POST", "/lanes/{id}/"+name, 204, summary, readOrder, endpoint.WithTarget(c.rangeOf, commandLane))
+		return endpoint.Handle("POST", "/lanes/{id}/"+name, 204, summary, readOrder,
+			endpoint.WithTarget(c.rangeOf, commandLane))
 	}
 	return []endpoint.Endpoint{
-		endpoint.Handle("PUT", "/holds", 200, "Set a hold, or lift it", staffops.ReadHoldChange, endpoint.WithTarget(c.rangeOf, changeHold)),
+		endpoint.Handle("PUT", "/holds", 200, "Set a hold, or lift it", staffops.ReadHoldChange,
+			endpoint.WithTarget(c.rangeOf, changeHold)),
 		command("sale", "Offer the lane, or not", readOffer),
 		command("help", "Help is coming, or was given", readHelp),
 		command("cleared", "The lane is clear", func(*endpoint.Input) lanes.Command { return lanes.Cleared{} }),
 		command("end-reservation", "The lane is not kept for a POS any more", func(in *endpoint.Input) lanes.Command {
 			return lanes.EndReservation{Reservation: in.ID("reservation_id", "The reservation", endpoint.ExampleID)}
 		}),
-		command("stray-hit", "The hit without a session is known", func(*endpoint.Input) lanes.Command { return lanes.HitNoted{} }),
-		endpoint.Handle("GET", "/purchases", 200, "The purchases that wait for staff", endpoint.NoInput, endpoint.WithTarget(c.rangeOf, purchases)),
-		endpoint.Handle("POST", "/purchases/{id}/settle", 204, "Settle one by hand", readSettlement, endpoint.WithTarget(c.rangeOf, settle)),
+		command("stray-hit", "The hit without a session is known",
+			func(*endpoint.Input) lanes.Command { return lanes.HitNoted{} }),
+		endpoint.Handle("GET", "/purchases", 200, "The purchases that wait for staff", endpoint.NoInput,
+			endpoint.WithTarget(c.rangeOf, purchases)),
+		endpoint.Handle("POST", "/purchases/{id}/settle", 204, "Settle one by hand", readSettlement,
+			endpoint.WithTarget(c.rangeOf, settle)),
 	}
 }
 
@@ -183,7 +218,8 @@ func readOffer(in *endpoint.Input) lanes.Command {
 		lanes.AsConfigured.String(): lanes.AsConfigured, lanes.OnSale.String(): lanes.OnSale,
 		lanes.OffSale.String(): lanes.OffSale,
 	}
-	word := in.OneOf("sale", "What staff decide", lanes.AsConfigured.String(), lanes.OnSale.String(), lanes.OffSale.String())
+	word := in.OneOf("sale", "What staff decide", lanes.AsConfigured.String(), lanes.OnSale.String(),
+		lanes.OffSale.String())
 	return lanes.Offer{Sale: sales[word]}
 }
 

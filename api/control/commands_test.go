@@ -14,7 +14,8 @@ const (
 	lane1    = "44444444-4444-4444-8444-000000000001"
 	bayA     = "55555555-5555-4555-8555-000000000001"
 	session1 = "66666666-6666-4666-8666-000000000001"
-	sold     = `{"lane_id":"` + lane1 + `","customer_name":" Jo Smith ","group_id":"33333333-3333-4333-8333-000000000001","duration":30`
+	sold     = `{"lane_id":"` + lane1 +
+		`","customer_name":" Jo Smith ","group_id":"33333333-3333-4333-8333-000000000001","duration":30`
 )
 
 func TestCommandsAreGivenInTheNameOfTheUser(t *testing.T) {
@@ -23,31 +24,60 @@ func TestCommandsAreGivenInTheNameOfTheUser(t *testing.T) {
 		status             int
 		command            string
 	}{
-		{"POST", "sessions", sold + `}`, 201, "sam on " + lane1 + ": {Session:00000000-0000-0000-0000-000000000000 Group:33333333-3333-4333-8333-000000000001 Customer:Jo Smith Minutes:30 Purchasing:false AutoStart:true ByStaff:true AfterClosing:false WarnAt:[] Grace:false OpenEnd:0 Correlation:<nil> Reservation:}, its own id: true"},
-		{"POST", "sessions", sold + `,"enable_purchasing":true,"auto_start":false}`, 201, "sam on " + lane1 + ": {Session:00000000-0000-0000-0000-000000000000 Group:33333333-3333-4333-8333-000000000001 Customer:Jo Smith Minutes:30 Purchasing:true AutoStart:false ByStaff:true AfterClosing:false WarnAt:[] Grace:false OpenEnd:0 Correlation:<nil> Reservation:}, its own id: true"},
-		{"POST", "sessions", sold + `,"grace":true}`, 201, "sam on " + lane1 + ": {Session:00000000-0000-0000-0000-000000000000 Group:33333333-3333-4333-8333-000000000001 Customer:Jo Smith Minutes:30 Purchasing:false AutoStart:true ByStaff:true AfterClosing:false WarnAt:[] Grace:true OpenEnd:0 Correlation:<nil> Reservation:}, its own id: true"},
-		{"POST", "sessions/" + session1 + "/start", "", 204, "sam on " + session1 + ": enter {Session:" + session1 + " Age:0s}"},
-		{"POST", "sessions/" + session1 + "/pause", "", 204, "sam on " + session1 + ": pause {Session:" + session1 + "}"},
-		{"POST", "sessions/" + session1 + "/resume", "", 204, "sam on " + session1 + ": resume {Session:" + session1 + "}"},
-		{"POST", "sessions/" + session1 + "/stop", "", 204, "sam on " + session1 + ": stop {Session:" + session1 + " By:staff}"},
-		{"POST", "sessions", sold + `,"after_closing":true}`, 201, "sam on " + lane1 + ": {Session:00000000-0000-0000-0000-000000000000 Group:33333333-3333-4333-8333-000000000001 Customer:Jo Smith Minutes:30 Purchasing:false AutoStart:true ByStaff:true AfterClosing:true WarnAt:[] Grace:false OpenEnd:0 Correlation:<nil> Reservation:}, its own id: true"},
-		{"POST", "sessions/" + session1 + "/modify", `{"minutes":15,"after_closing":true}`, 204, "sam on " + session1 + ": modify {Session:" + session1 + " Minutes:15 AfterClosing:true}"},
-		{"POST", "sessions/" + session1 + "/modify", `{"minutes":-15}`, 204, "sam on " + session1 + ": modify {Session:" + session1 + " Minutes:-15 AfterClosing:false}"},
-		{"POST", "sessions/" + session1 + "/make-up", `{"give":true}`, 204, "sam on " + session1 + ": make_up {Session:" + session1 + " Give:true}"},
-		{"POST", "sessions/" + session1 + "/move", `{"lane_id":"` + lane1 + `"}`, 204, "sam moves " + session1 + " to " + lane1 + ", after closing: false"},
-		{"POST", "sessions/" + session1 + "/move", `{"lane_id":"` + lane1 + `","after_closing":true}`, 204, "sam moves " + session1 + " to " + lane1 + ", after closing: true"},
-		{"POST", "starts", `{"session_ids":["` + session1 + `"],"in_seconds":10}`, 201, "sam lets 1 sessions begin together"},
+		{"POST", "sessions", sold + `}`, 201, "sam on " + lane1 +
+			": {Session:00000000-0000-0000-0000-000000000000 Group:33333333-3333-4333-8333-000000000001 Customer:Jo " +
+			"Smith Minutes:30 Purchasing:false AutoStart:true ByStaff:true AfterClosing:false WarnAt:[] Grace:false " +
+			"OpenEnd:0 Correlation:<nil> Reservation:}, its own id: true"},
+		{"POST", "sessions", sold + `,"enable_purchasing":true,"auto_start":false}`, 201, "sam on " + lane1 +
+			": {Session:00000000-0000-0000-0000-000000000000 Group:33333333-3333-4333-8333-000000000001 Customer:Jo " +
+			"Smith Minutes:30 Purchasing:true AutoStart:false ByStaff:true AfterClosing:false WarnAt:[] Grace:false " +
+			"OpenEnd:0 Correlation:<nil> Reservation:}, its own id: true"},
+		{"POST", "sessions", sold + `,"grace":true}`, 201, "sam on " + lane1 +
+			": {Session:00000000-0000-0000-0000-000000000000 Group:33333333-3333-4333-8333-000000000001 Customer:Jo " +
+			"Smith Minutes:30 Purchasing:false AutoStart:true ByStaff:true AfterClosing:false WarnAt:[] Grace:true " +
+			"OpenEnd:0 Correlation:<nil> Reservation:}, its own id: true"},
+		{"POST", "sessions/" + session1 + "/start", "", 204, "sam on " + session1 + ": enter {Session:" +
+			session1 + " Age:0s}"},
+		{"POST", "sessions/" + session1 + "/pause", "", 204, "sam on " + session1 + ": pause {Session:" +
+			session1 + "}"},
+		{"POST", "sessions/" + session1 + "/resume", "", 204, "sam on " + session1 + ": resume {Session:" +
+			session1 + "}"},
+		{"POST", "sessions/" + session1 + "/stop", "", 204, "sam on " + session1 + ": stop {Session:" +
+			session1 + " By:staff}"},
+		{"POST", "sessions", sold + `,"after_closing":true}`, 201, "sam on " + lane1 +
+			": {Session:00000000-0000-0000-0000-000000000000 Group:33333333-3333-4333-8333-000000000001 Customer:Jo " +
+			"Smith Minutes:30 Purchasing:false AutoStart:true ByStaff:true AfterClosing:true WarnAt:[] Grace:false " +
+			"OpenEnd:0 Correlation:<nil> Reservation:}, its own id: true"},
+		{"POST", "sessions/" + session1 + "/modify", `{"minutes":15,"after_closing":true}`, 204, "sam on " + session1 +
+			": modify {Session:" + session1 + " Minutes:15 AfterClosing:true}"},
+		{"POST", "sessions/" + session1 + "/modify", `{"minutes":-15}`, 204, "sam on " + session1 +
+			": modify {Session:" + session1 + " Minutes:-15 AfterClosing:false}"},
+		{"POST", "sessions/" + session1 + "/make-up", `{"give":true}`, 204, "sam on " + session1 +
+			": make_up {Session:" + session1 + " Give:true}"},
+		{"POST", "sessions/" + session1 + "/move", `{"lane_id":"` + lane1 + `"}`, 204, "sam moves " + session1 +
+			" to " + lane1 + ", after closing: false"},
+		{
+			"POST", "sessions/" + session1 + "/move", `{"lane_id":"` + lane1 + `","after_closing":true}`, 204,
+			"sam moves " + session1 + " to " + lane1 + ", after closing: true",
+		},
+		{
+			"POST", "starts", `{"session_ids":["` + session1 + `"],"in_seconds":10}`, 201,
+			"sam lets 1 sessions begin together",
+		},
 		{"DELETE", "starts/" + session1, "", 204, "sam deletes the start " + session1},
-		{"POST", "sessions/" + session1 + "/reopen", `{"lane_id":"` + lane1 + `"}`, 201, "sam reopens " + session1 + " on " + lane1},
+		{"POST", "sessions/" + session1 + "/reopen", `{"lane_id":"` + lane1 + `"}`, 201, "sam reopens " + session1 +
+			" on " + lane1},
 		{"PUT", "holds", `{"scope":"range","on":true}`, 200, "sam holds range 00000000-0000-0000-0000-000000000000"},
 		{"PUT", "holds", `{"scope":"bay","id":"` + bayA + `","on":false}`, 200, "sam lifts bay " + bayA},
 		{"PUT", "holds", `{"scope":"lane","id":"` + lane1 + `","on":true}`, 200, "sam holds lane " + lane1},
-		{"POST", "lanes/" + lane1 + "/sale", `{"sale":"configured"}`, 204, "sam at " + lane1 + ": offer {Sale:configured}"},
+		{"POST", "lanes/" + lane1 + "/sale", `{"sale":"configured"}`, 204, "sam at " + lane1 +
+			": offer {Sale:configured}"},
 		{"POST", "lanes/" + lane1 + "/sale", `{"sale":"open"}`, 204, "sam at " + lane1 + ": offer {Sale:open}"},
 		{"POST", "lanes/" + lane1 + "/sale", `{"sale":"closed"}`, 204, "sam at " + lane1 + ": offer {Sale:closed}"},
 		{"POST", "lanes/" + lane1 + "/help", `{"done":false}`, 204, "sam at " + lane1 + ": help_coming {}"},
 		{"POST", "lanes/" + lane1 + "/help", `{"done":true}`, 204, "sam at " + lane1 + ": help_done {}"},
-		{"POST", "lanes/" + lane1 + "/end-reservation", `{"reservation_id":"` + session1 + `"}`, 204, "sam at " + lane1 + ": end_reservation {Reservation:" + session1 + "}"},
+		{"POST", "lanes/" + lane1 + "/end-reservation", `{"reservation_id":"` + session1 + `"}`, 204, "sam at " +
+			lane1 + ": end_reservation {Reservation:" + session1 + "}"},
 		{"POST", "lanes/" + lane1 + "/cleared", "", 204, "sam at " + lane1 + ": cleared {}"},
 		{"POST", "lanes/" + lane1 + "/stray-hit", "", 204, "sam at " + lane1 + ": hit_noted {}"},
 		{"POST", "purchases/" + lane1 + "/settle", `{"credit":true}`, 204, "sam settles " + lane1 + ": true"},
@@ -71,7 +101,8 @@ func TestCommandsAreGivenInTheNameOfTheUser(t *testing.T) {
 func TestCustomersWithoutANameHaveANumberEach(t *testing.T) {
 	b := newFixture(t).signedIn()
 	b.change(0, func(s *lanes.LaneStatus) { s.Lane.Session.Customer = "Walk-in 1" })
-	walkIn := `{"lane_id":"` + lane1 + `","walk_in":"Walk-in","group_id":"33333333-3333-4333-8333-000000000001","duration":30}`
+	walkIn := `{"lane_id":"` + lane1 +
+		`","walk_in":"Walk-in","group_id":"33333333-3333-4333-8333-000000000001","duration":30}`
 	var names []string
 	b.creating = func(customer string) {
 		names = append(names, customer)
@@ -84,7 +115,8 @@ func TestCustomersWithoutANameHaveANumberEach(t *testing.T) {
 	require.Equal(t, http.StatusCreated, b.send("POST", "/control/api/sessions", walkIn).Code)
 	require.Equal(t, "Walk-in 2", names[3], "no sale is under way, and the board does not have it")
 
-	response := b.send("POST", "/control/api/sessions", `{"lane_id":"`+lane1+`","group_id":"33333333-3333-4333-8333-000000000001","duration":30}`)
+	response := b.send("POST", "/control/api/sessions", `{"lane_id":"`+lane1+
+		`","group_id":"33333333-3333-4333-8333-000000000001","duration":30}`)
 	require.Equal(t, http.StatusBadRequest, response.Code)
 	require.Contains(t, response.Body.String(), `"customer_name":"must be given, or walk_in"`)
 }
@@ -130,14 +162,17 @@ func TestASaleReturnsTheSession(t *testing.T) {
 
 func TestPurchasesThatWaitForStaff(t *testing.T) {
 	b := newFixture(t).signedIn()
-	require.JSONEq(t, `[{"purchase_id":"77777777-7777-4777-8777-000000000001","lane_id":"`+lane1+`","session_id":"`+session1+
+	require.JSONEq(t, `[{"purchase_id":"77777777-7777-4777-8777-000000000001","lane_id":"`+lane1+
+		`","session_id":"`+session1+
 		`","items":[{"id":"time","qty":15,"name":"Lane time","price":"0.50"}],"minutes":15,"asked_at":"2026-05-01T12:00:00.250Z","reason":"timed out",`+
-		`"event_id":"00000000-0000-0000-0000-000000000000","trace_id":""}]`, b.send("GET", "/control/api/purchases", "").Body.String())
+		`"event_id":"00000000-0000-0000-0000-000000000000","trace_id":""}]`,
+		b.send("GET", "/control/api/purchases", "").Body.String())
 }
 
 func TestHealth(t *testing.T) {
 	b := newFixture(t).signedIn()
-	require.JSONEq(t, `{"links":{"up":1,"down":0,"faulty":0},"insecure_links":5,"lanes":[{"lane_id":"`+lane1+`","name":"Lane 1","link":"up",`+
+	require.JSONEq(t, `{"links":{"up":1,"down":0,"faulty":0},"insecure_links":5,"lanes":[{"lane_id":"`+lane1+
+		`","name":"Lane 1","link":"up",`+
 		`"since":"2026-05-01T12:00:00.250Z","restarts":4,"last_error":"refused"}],"store":{"writable":true,"unsaved":2},`+
 		`"events":{"waiting":3,"retrying":20000,"level_at":"2026-05-01T12:02:50.250Z"},"timers":{"late_p99_ms":1.5},"actors":{"restarts":{}},"lanes_not_clear":6,"turns":{"lanes_waiting":3,"longest_minutes":41.5,"turns":2,"median_minutes":7.25},"refused_sign_ins":{"count":0,"last":null}}`, b.send("GET", "/control/api/health", "").Body.String())
 }
@@ -145,7 +180,10 @@ func TestHealth(t *testing.T) {
 func TestARangeThatIsNotRunning(t *testing.T) {
 	b := newFixture(t).browser()
 	require.Equal(t, http.StatusNoContent, b.signIn(south, "sam", "1234").Code, "signing in needs no range")
-	for _, path := range []string{"/control/stream", "/control/history.csv", "/control/api/history", "/control/api/health"} {
+	for _, path := range []string{
+		"/control/stream", "/control/history.csv", "/control/api/history",
+		"/control/api/health",
+	} {
 		response := b.send("GET", path, "")
 		require.Equal(t, http.StatusServiceUnavailable, response.Code, path)
 		require.Contains(t, response.Body.String(), `"code":"starting"`)
@@ -154,7 +192,10 @@ func TestARangeThatIsNotRunning(t *testing.T) {
 
 func TestRequestsOfOtherSitesAreRefusedForASignedInUser(t *testing.T) {
 	b := newFixture(t).signedIn()
-	for _, path := range []string{"/control/api/sessions/" + session1 + "/stop", "/control/sign-out", "/control/sign-in"} {
+	for _, path := range []string{
+		"/control/api/sessions/" + session1 + "/stop", "/control/sign-out",
+		"/control/sign-in",
+	} {
 		response := b.send("POST", path, "", "Sec-Fetch-Site", "cross-site", "Origin", "https://evil.example")
 		require.Equal(t, http.StatusForbidden, response.Code, path)
 		require.Contains(t, response.Body.String(), `"code":"cross_site"`)

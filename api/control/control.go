@@ -48,7 +48,8 @@ type Range interface {
 	StaffOn(ctx context.Context, staff string, session uuid.UUID, c lanes.Command) (*lanes.SessionView, error)
 	// StaffReopen goes on with an ended session on a free lane.
 	StaffReopen(ctx context.Context, staff string, session, lane uuid.UUID) (*lanes.SessionView, error)
-	StaffScheduleStart(ctx context.Context, staff string, sessions []uuid.UUID, at lanes.Instant) (lanes.StartView, error)
+	StaffScheduleStart(ctx context.Context, staff string, sessions []uuid.UUID,
+		at lanes.Instant) (lanes.StartView, error)
 	StaffDeleteStart(ctx context.Context, staff string, start uuid.UUID) error
 	StaffMove(ctx context.Context, staff string, session, to uuid.UUID, afterClosing bool) (*lanes.SessionView, error)
 	StaffLane(ctx context.Context, staff string, lane uuid.UUID, c lanes.Command) error
@@ -88,8 +89,9 @@ type Settings struct {
 	Attempts *Attempts
 	// Range returns the running range with that id, or the reason why there is none: lanes.ErrStarting,
 	// lanes.ErrNotOwner.
-	Range       func(id uuid.UUID) (Range, error)
-	Router      *routing.Router                         // hands on what other nodes own; nil: this process serves every range
+	Range func(id uuid.UUID) (Range, error)
+	// hands on what other nodes own; nil: this process serves every range
+	Router      *routing.Router
 	ShooterPath func(rangeID, session uuid.UUID) string // of the page on which a session's shooter sees the time
 	Closing     <-chan struct{}                         // closed when the gateway stops; open streams end
 	Streams     prometheus.Gauge                        // number of open streams
@@ -141,12 +143,14 @@ func Mount(r chi.Router, a *endpoint.API, s Settings) {
 		r.Get("/", page)
 		r.Get("/{range_id:[0-9a-fA-F-]{36}}", page)
 		r.Get("/assets/*", files.Handler(a.Fail))
-		a.Mount(r, "/ranges", []endpoint.Endpoint{endpoint.Handle("GET", "/", 200, "The ranges that have a control screen", readRangeName, c.rangesNamed)})
+		a.Mount(r, "/ranges", []endpoint.Endpoint{endpoint.Handle("GET", "/", 200,
+			"The ranges that have a control screen", readRangeName, c.rangesNamed)})
 		a.Mount(r, "/sign-in", []endpoint.Endpoint{endpoint.Handle("POST", "/", 204, "Sign in", readSignIn, c.signIn)},
 			c.Router.Route(a.Fail, c.signInDestination))
 		a.Mount(r, "/sign-in/{range_id:[0-9a-fA-F-]{36}}/ceasefire", []endpoint.Endpoint{
 			endpoint.Handle("GET", "/", 200, "Whether a ceasefire is in force", readRange, c.ceasefireState),
-			endpoint.Handle("PUT", "/", 200, "Begin one, in a browser in which staff have signed in", readCeasefireBegin, c.beginCeasefire),
+			endpoint.Handle("PUT", "/", 200, "Begin one, in a browser in which staff have signed in",
+				readCeasefireBegin, c.beginCeasefire),
 		}, c.Router.Route(a.Fail, c.ceasefireDestination))
 		r.Group(func(r chi.Router) {
 			r.Use(c.requireSession)
@@ -155,7 +159,8 @@ func Mount(r chi.Router, a *endpoint.API, s Settings) {
 			r.With(c.route(routing.Stream)).Get("/history.csv", c.historyCSV)
 			r.With(c.route(routing.Request)).Get("/sessions/{session_id}/qr.svg", c.sessionQR)
 		})
-		a.Mount(r, "/api", slices.Concat(c.sessionEndpoints(), c.startEndpoints(), c.laneEndpoints(), c.recordEndpoints()), c.requireSession, c.route(routing.Request))
+		a.Mount(r, "/api", slices.Concat(c.sessionEndpoints(), c.startEndpoints(), c.laneEndpoints(),
+			c.recordEndpoints()), c.requireSession, c.route(routing.Request))
 	})
 }
 
@@ -178,7 +183,11 @@ func (c *screen) rangeOf(ctx context.Context) (staffRange, error) {
 	s := sessionOf(ctx)
 	r, err := c.Range(s.rangeID)
 	count, last := c.Attempts.refusedLately(s.rangeID)
-	return staffRange{r, s.name, c.releases(s.member), refusedView{count, endpoint.OptionalStamp(&last)}, c.walkIns[s.rangeID]}, err
+	return staffRange{
+		r, s.name, c.releases(s.member),
+		refusedView{count, endpoint.OptionalStamp(&last)},
+		c.walkIns[s.rangeID],
+	}, err
 }
 
 // releases is true if the user may end a ceasefire over the range.
@@ -250,6 +259,9 @@ func health(_ context.Context, r staffRange, _ endpoint.Empty) (healthView, erro
 		Events: eventsView{h.Waiting, h.Retrying, endpoint.OptionalStamp(&h.LevelAt)},
 		Timers: map[string]float64{"late_p99_ms": float64(h.LateP99.Microseconds()) / 1000},
 		Actors: map[string]map[string]int{"restarts": restarts}, Uncleared: h.Uncleared, SignIns: r.refused,
-		Turns: turnsView{h.Turns.Waiting, webhook.Minutes(h.Turns.Longest), h.Turns.Turns, webhook.Minutes(h.Turns.Median)},
+		Turns: turnsView{
+			h.Turns.Waiting, webhook.Minutes(h.Turns.Longest), h.Turns.Turns,
+			webhook.Minutes(h.Turns.Median),
+		},
 	}, nil
 }

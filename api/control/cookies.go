@@ -55,7 +55,8 @@ func (a *authenticator) key(m member) (key []byte, ok bool) {
 	secret := a.secret
 	a.mu.Unlock()
 	name := binary.BigEndian.AppendUint64(nil, uint64(len(m.name)))
-	return sign(secret[:], slices.Concat([]byte("rangegate staff"), m.rangeID[:], name, []byte(m.name), []byte(configured.PINHash))), true
+	return sign(secret[:], slices.Concat([]byte("rangegate staff"), m.rangeID[:], name, []byte(m.name),
+		[]byte(configured.PINHash))), true
 }
 
 // The labels tell the kinds of cookies apart that one key signs.

@@ -60,7 +60,8 @@ func (c *screen) historyCSV(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
-	w.Header().Set("Content-Disposition", `attachment; filename="sessions-`+running.Now().Wall.UTC().Format(time.DateOnly)+`.csv"`)
+	w.Header().Set("Content-Disposition", `attachment; filename="sessions-`+
+		running.Now().Wall.UTC().Format(time.DateOnly)+`.csv"`)
 	connection := http.NewResponseController(w)
 	for {
 		_ = connection.SetWriteDeadline(time.Now().Add(csvWriteTimeout)) // a test's recorder has no deadline
@@ -117,7 +118,8 @@ func (e endedView) row() []string {
 		return number(*n)
 	}
 	return []string{
-		e.EndedAt, e.Reason, escapeFormulas(e.LaneName), escapeFormulas(e.GroupName), escapeFormulas(e.Customer), e.CreatedAt, began,
+		e.EndedAt, e.Reason, escapeFormulas(e.LaneName), escapeFormulas(e.GroupName), escapeFormulas(e.Customer),
+		e.CreatedAt, began,
 		strconv.Itoa(e.Duration), number(e.Used), number(e.Paused), e.ID.String(),
 		escapeFormulas(e.ExternalID), metadata, optional(e.Turn), optional(e.Beyond), optional(e.Settled),
 	}

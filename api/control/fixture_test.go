@@ -59,9 +59,13 @@ func newFakeRange() *fakeRange {
 	s.add(lanes.LaneStatus{
 		Place: lanes.Place{ID: theLane, Bay: theBay, Name: "Lane 1"},
 		Lane: lanes.Lane{ID: theLane, Accessible: true, Purchasing: true, Session: &lanes.Session{
-			ID: theSession, Group: theGroup, Customer: "Jo Smith", Purchasing: true, Sold: time.Hour, Phase: lanes.Running,
-			Left: 50 * time.Minute, Since: noon, Created: noon, Began: &began, RanOn: 90 * time.Second,
-			Purchase: &lanes.Purchase{ID: thePurchase, Phase: lanes.Pending, Items: []lanes.Item{{ID: lanes.TimeItem, Qty: 15}}},
+			ID: theSession, Group: theGroup, Customer: "Jo Smith", Purchasing: true, Sold: time.Hour,
+			Phase: lanes.Running,
+			Left:  50 * time.Minute, Since: noon, Created: noon, Began: &began, RanOn: 90 * time.Second,
+			Purchase: &lanes.Purchase{
+				ID: thePurchase, Phase: lanes.Pending,
+				Items: []lanes.Item{{ID: lanes.TimeItem, Qty: 15}},
+			},
 		}},
 		Link: lanes.LinkUp, LinkSince: noon.Wall,
 	})
@@ -132,9 +136,15 @@ func (f *fakeRange) Health() lanes.Health {
 		Links: map[lanes.LinkState]int{lanes.LinkUp: 1, lanes.LinkDown: 0, lanes.LinkFaulty: 0}, Insecure: 5,
 		Writable: true, Unsaved: 2, Uncleared: 6,
 		Waiting: 3, Retrying: 20_000, LevelAt: noon.Wall.Add(170 * time.Second),
-		Lanes:   []lanes.LinkHealth{{Lane: theLane, Name: "Lane 1", Link: lanes.LinkUp, Since: noon.Wall, Restarts: 4, LastError: "refused"}},
+		Lanes: []lanes.LinkHealth{{
+			Lane: theLane, Name: "Lane 1", Link: lanes.LinkUp, Since: noon.Wall, Restarts: 4,
+			LastError: "refused",
+		}},
 		LateP99: 1500 * time.Microsecond,
-		Turns:   lanes.TurnFigures{Waiting: 3, Longest: 41*time.Minute + 30*time.Second, Turns: 2, Median: 7*time.Minute + 15*time.Second},
+		Turns: lanes.TurnFigures{
+			Waiting: 3, Longest: 41*time.Minute + 30*time.Second, Turns: 2,
+			Median: 7*time.Minute + 15*time.Second,
+		},
 	}
 }
 
@@ -152,11 +162,13 @@ func (f *fakeRange) lastCommand() string {
 }
 
 func (f *fakeRange) Hold(_ context.Context, scope lanes.Scope, staff string) (lanes.Reached, error) {
-	return lanes.Reached{Confirmed: []uuid.UUID{theLane}, Saved: true}, f.record("%s holds %s %s", staff, scope.Kind, scope.ID)
+	return lanes.Reached{Confirmed: []uuid.UUID{theLane}, Saved: true},
+		f.record("%s holds %s %s", staff, scope.Kind, scope.ID)
 }
 
 func (f *fakeRange) Lift(_ context.Context, scope lanes.Scope, _ uuid.UUID, staff string) (lanes.Reached, error) {
-	return lanes.Reached{Sent: []uuid.UUID{theLane}, Saved: true}, f.record("%s lifts %s %s", staff, scope.Kind, scope.ID)
+	return lanes.Reached{Sent: []uuid.UUID{theLane}, Saved: true},
+		f.record("%s lifts %s %s", staff, scope.Kind, scope.ID)
 }
 
 func (f *fakeRange) view() *lanes.SessionView { return f.lanes[0].Lane.View(f.Now()) }
@@ -185,15 +197,20 @@ func (f *fakeRange) StaffOn(
 	return f.view(), f.record("%s on %s: %s %+v", staff, session, c.Name(), c)
 }
 
-func (f *fakeRange) StaffScheduleStart(_ context.Context, staff string, sessions []uuid.UUID, at lanes.Instant) (lanes.StartView, error) {
-	return lanes.StartView{ID: sessions[0], At: at.Wall}, f.record("%s lets %d sessions begin together", staff, len(sessions))
+func (f *fakeRange) StaffScheduleStart(_ context.Context, staff string, sessions []uuid.UUID,
+	at lanes.Instant,
+) (lanes.StartView, error) {
+	return lanes.StartView{ID: sessions[0], At: at.Wall},
+		f.record("%s lets %d sessions begin together", staff, len(sessions))
 }
 
 func (f *fakeRange) StaffDeleteStart(_ context.Context, staff string, start uuid.UUID) error {
 	return f.record("%s deletes the start %s", staff, start)
 }
 
-func (f *fakeRange) StaffMove(_ context.Context, staff string, session, to uuid.UUID, afterClosing bool) (*lanes.SessionView, error) {
+func (f *fakeRange) StaffMove(_ context.Context, staff string, session, to uuid.UUID,
+	afterClosing bool,
+) (*lanes.SessionView, error) {
 	return f.view(), f.record("%s moves %s to %s, after closing: %t", staff, session, to, afterClosing)
 }
 
@@ -214,8 +231,9 @@ func (f *fakeRange) Record(_ context.Context, staff, what string) {
 
 func (f *fakeRange) Unresolved() []lanes.OpenPurchase {
 	return []lanes.OpenPurchase{{Lane: theLane, Purchase: lanes.Purchase{
-		ID: thePurchase, Session: theSession, At: noon, Items: []lanes.Item{{ID: lanes.TimeItem, Qty: 15}}, Reason: "timed out",
-		Goods: []lanes.Good{{Name: "Lane time", Price: "0.50"}},
+		ID: thePurchase, Session: theSession, At: noon, Items: []lanes.Item{{ID: lanes.TimeItem, Qty: 15}},
+		Reason: "timed out",
+		Goods:  []lanes.Good{{Name: "Lane time", Price: "0.50"}},
 	}}}
 }
 
@@ -316,12 +334,18 @@ type fixture struct {
 }
 
 func newFixture(t *testing.T) *fixture {
-	f := &fixture{fakeRange: newFakeRange(), t: t, closing: make(chan struct{}), store: &fakeStore{signedOut: map[[32]byte]time.Time{}}}
+	f := &fixture{
+		fakeRange: newFakeRange(), t: t, closing: make(chan struct{}),
+		store: &fakeStore{signedOut: map[[32]byte]time.Time{}},
+	}
 	f.restart(northStaff(hashes), southStaff)
 	return f
 }
 
-var southStaff = map[uuid.UUID]RangeStaff{south: {Name: "South range", Members: map[string]Member{"sam": {PINHash: hashes["sam"]}}}}
+var southStaff = map[uuid.UUID]RangeStaff{south: {
+	Name:    "South range",
+	Members: map[string]Member{"sam": {PINHash: hashes["sam"]}},
+}}
 
 // northStaff returns the staff of the north range with those PINs.
 func northStaff(hashes map[string]string) map[uuid.UUID]RangeStaff {
@@ -354,10 +378,13 @@ func (f *fixture) reload(staff ...map[uuid.UUID]RangeStaff) {
 	router := a.Router()
 	Mount(router, a, Settings{
 		Sessions: f.sessions, Attempts: f.attempts, Staff: all, Closing: f.closing,
-		Streams:     prometheus.NewGauge(prometheus.GaugeOpts{}),
-		Turn:        func(context.Context) (func(), error) { return func() {}, nil },
-		Refused:     prometheus.NewCounter(prometheus.CounterOpts{}),
-		ShooterPath: func(rangeID, session uuid.UUID) string { return "/my/" + rangeID.String()[:4] + session.String()[:4] },
+		Streams: prometheus.NewGauge(prometheus.GaugeOpts{}),
+		Turn:    func(context.Context) (func(), error) { return func() {}, nil },
+		Refused: prometheus.NewCounter(prometheus.CounterOpts{}),
+		ShooterPath: func(rangeID, session uuid.UUID) string {
+			return "/my/" +
+				rangeID.String()[:4] + session.String()[:4]
+		},
 		Range: func(id uuid.UUID) (Range, error) {
 			if id == north {
 				return f.fakeRange, nil
@@ -372,9 +399,18 @@ func (f *fixture) reload(staff ...map[uuid.UUID]RangeStaff) {
 func table() endpoint.Errors {
 	all := endpoint.Errors{}
 	for status, codes := range map[int][]string{
-		400: {"invalid_request"}, 401: {"unauthorized"}, 403: {"cross_site", "officer_required"}, 404: {"not_found", "lane_not_found", "group_not_found", "session_not_found", "session_ended", "purchase_not_found", "start_not_found"},
-		405: {"method_not_allowed"}, 409: {"lane_occupied", "lane_reserved", "lane_not_accessible", "lane_not_usable", "lane_not_clear", "lane_lacks_capability", "after_closing", "duration_out_of_range", "no_time_left", "not_waiting", "start_scheduled", "not_reopenable", "not_running", "not_paused", "in_grace", "ceasefire"},
-		408: {"request_timeout"}, 413: {"too_large"}, 415: {"unsupported_media_type"}, 429: {"too_many_requests"}, 500: {"internal"},
+		400: {"invalid_request"}, 401: {"unauthorized"}, 403: {"cross_site", "officer_required"},
+		404: {
+			"not_found", "lane_not_found", "group_not_found", "session_not_found", "session_ended",
+			"purchase_not_found", "start_not_found",
+		},
+		405: {"method_not_allowed"}, 409: {
+			"lane_occupied", "lane_reserved", "lane_not_accessible", "lane_not_usable",
+			"lane_not_clear", "lane_lacks_capability", "after_closing", "duration_out_of_range", "no_time_left",
+			"not_waiting", "start_scheduled", "not_reopenable", "not_running", "not_paused", "in_grace", "ceasefire",
+		},
+		408: {"request_timeout"}, 413: {"too_large"}, 415: {"unsupported_media_type"}, 429: {"too_many_requests"},
+		500: {"internal"},
 		503: {"store_unavailable", "starting", "overloaded", "not_owner", "not_saved"}, 504: {"timeout"},
 	} {
 		for _, code := range codes {

@@ -199,5 +199,6 @@ func dummyOf(hash string) string {
 	}
 	encode := base64.RawStdEncoding.EncodeToString
 	return fmt.Sprintf("$argon2id$v=19$m=%d,t=%d,p=%d$%s$%s",
-		params.Memory, params.Iterations, params.Parallelism, encode(make([]byte, len(salt))), encode(make([]byte, len(key))))
+		params.Memory, params.Iterations, params.Parallelism, encode(make([]byte, len(salt))),
+		encode(make([]byte, len(key))))
 }

@@ -54,7 +54,8 @@ func (c *screen) sessionQR(w http.ResponseWriter, r *http.Request) {
 // originProblem says why a text is not the origin of a page; empty if it is one.
 func originProblem(origin string) string {
 	u, err := url.Parse(origin)
-	if err != nil || len(origin) > maxOrigin || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || origin != u.Scheme+"://"+u.Host {
+	if err != nil || len(origin) > maxOrigin || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" ||
+		origin != u.Scheme+"://"+u.Host {
 		return fmt.Sprintf("must be an origin like https://range.example, of at most %d characters", maxOrigin)
 	}
 	return ""

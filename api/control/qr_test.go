@@ -16,7 +16,8 @@ func TestTheQRCodeOfASession(t *testing.T) {
 	f := newFixture(t)
 	staff := f.signedIn()
 	code := func(b *browser, session uuid.UUID, origin string) (status int, body, contentType string) {
-		response := b.send("GET", "/control/sessions/"+session.String()+"/qr.svg?"+url.Values{"origin": {origin}}.Encode(), "")
+		response := b.send("GET", "/control/sessions/"+session.String()+"/qr.svg?"+
+			url.Values{"origin": {origin}}.Encode(), "")
 		return response.Code, response.Body.String(), response.Header().Get("Content-Type")
 	}
 	status, first, contentType := code(staff, theSession, "https://range.example")
@@ -27,7 +28,11 @@ func TestTheQRCodeOfASession(t *testing.T) {
 	_, other, _ := code(staff, theSession, "http://192.0.2.1:8080")
 	require.NotEqual(t, first, other)
 
-	for _, origin := range []string{"", "range.example", "https://", "ftp://range.example", "https://range.example/", "https://range.example?x", "https://sam@range.example/", "javascript:alert(1)", "https://" + strings.Repeat("x", 200)} {
+	for _, origin := range []string{
+		"", "range.example", "https://", "ftp://range.example", "https://range.example/",
+		"https://range.example?x", "https://sam@range.example/", "javascript:alert(1)", "https://" +
+			strings.Repeat("x", 200),
+	} {
 		status, body, _ := code(staff, theSession, origin)
 		require.Equal(t, http.StatusBadRequest, status, origin)
 		require.Contains(t, body, `"origin":"must be an origin like https://range.example`)

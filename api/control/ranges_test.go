@@ -31,8 +31,10 @@ func TestRangesAreFoundByName(t *testing.T) {
 		many[uuid.New()] = RangeStaff{Name: fmt.Sprintf("Range %02d", n), Members: southStaff[south].Members}
 	}
 	f.reload(northStaff(hashes), many)
-	require.JSONEq(t, `{"ranges":[],"complete":false}`, f.browser().send("GET", "/control/ranges", "").Body.String(), "so many are not listed")
+	require.JSONEq(t, `{"ranges":[],"complete":false}`, f.browser().send("GET", "/control/ranges", "").Body.String(),
+		"so many are not listed")
 	require.JSONEq(t, `{"ranges":[`+northern+`],"complete":false}`, ranges("North range"))
 	require.JSONEq(t, `{"ranges":[],"complete":false}`, ranges("Nobody's"), "without staff there is no control screen")
-	require.Equal(t, http.StatusBadRequest, f.browser().send("GET", "/control/ranges?name="+strings.Repeat("x", 201), "").Code)
+	require.Equal(t, http.StatusBadRequest,
+		f.browser().send("GET", "/control/ranges?name="+strings.Repeat("x", 201), "").Code)
 }

@@ -17,11 +17,16 @@ import (
 
 func (c *screen) recordEndpoints() []endpoint.Endpoint {
 	return []endpoint.Endpoint{
-		endpoint.Handle("GET", "/history", 200, "Ended sessions, newest first", readSearch, endpoint.WithTarget(c.rangeOf, history)),
-		endpoint.Handle("GET", "/deliveries", 200, "Webhook deliveries, newest first", readPage, endpoint.WithTarget(c.rangeOf, deliveries)),
-		endpoint.Handle("POST", "/deliveries/{cursor}/redeliver", 204, "Send an event again", readCursor, endpoint.WithTarget(c.rangeOf, redeliver)),
-		endpoint.Handle("GET", "/acts", 200, "What staff did, newest first", readPage, endpoint.WithTarget(c.rangeOf, acts)),
-		endpoint.Handle("GET", "/health", 200, "Health of links, store, events, timers and actors", endpoint.NoInput, endpoint.WithTarget(c.rangeOf, health)),
+		endpoint.Handle("GET", "/history", 200, "Ended sessions, newest first", readSearch,
+			endpoint.WithTarget(c.rangeOf, history)),
+		endpoint.Handle("GET", "/deliveries", 200, "Webhook deliveries, newest first", readPage,
+			endpoint.WithTarget(c.rangeOf, deliveries)),
+		endpoint.Handle("POST", "/deliveries/{cursor}/redeliver", 204, "Send an event again", readCursor,
+			endpoint.WithTarget(c.rangeOf, redeliver)),
+		endpoint.Handle("GET", "/acts", 200, "What staff did, newest first", readPage,
+			endpoint.WithTarget(c.rangeOf, acts)),
+		endpoint.Handle("GET", "/health", 200, "Health of links, store, events, timers and actors", endpoint.NoInput,
+			endpoint.WithTarget(c.rangeOf, health)),
 	}
 }
 
@@ -157,7 +162,8 @@ type search struct {
 
 func readSearch(in *endpoint.Input) search {
 	return search{
-		page: readPage(in), text: in.QueryText("search", 200, "A part of the customer's or the lane's name, or the beginning of a session id or an external id"),
+		page: readPage(in), text: in.QueryText("search", 200,
+			"A part of the customer's or the lane's name, or the beginning of a session id or an external id"),
 		until: in.QueryText("until", 35, "Ended before that time, such as 2026-05-01T22:00:00Z; empty: any"),
 	}
 }
@@ -309,7 +315,8 @@ func acts(ctx context.Context, r staffRange, p page) (shown actsPage, err error)
 	shown.Acts, shown.Next, err = viewPage(ctx, done, p, matchAll, func(a lanes.Act) actView {
 		return actView{
 			Cursor: strconv.FormatUint(a.Cursor, 10), At: endpoint.Stamp(a.At), Who: a.Who, What: a.What,
-			Lane: endpoint.Optional(a.Lane), LaneName: names[a.Lane], Session: endpoint.Optional(a.Session), Detail: a.Detail,
+			Lane: endpoint.Optional(a.Lane), LaneName: names[a.Lane], Session: endpoint.Optional(a.Session),
+			Detail:       a.Detail,
 			AfterClosing: a.AfterClosing,
 		}
 	})

@@ -25,7 +25,8 @@ func (f *fixture) addEnded(first, last uint64) {
 			customer = "Ada Lovelace"
 		}
 		f.history = append(f.history, lanes.Ended{
-			Cursor: cursor, Lane: theLane, At: noon.Wall, Reason: lanes.Expired, Used: 30 * time.Minute, Paused: 15 * time.Second,
+			Cursor: cursor, Lane: theLane, At: noon.Wall, Reason: lanes.Expired, Used: 30 * time.Minute,
+			Paused:  15 * time.Second,
 			Session: lanes.Session{ID: uuid.New(), Group: theGroup, Customer: customer, Sold: time.Hour, Created: noon},
 		})
 	}
@@ -104,7 +105,10 @@ func TestSearches(t *testing.T) {
 	f.addEnded(1, 100)
 	b := f.signedIn()
 	id := f.history[40].Session.ID.String()
-	for search, n := range map[string]int{"": 100, "ADA+L": 1, "%20jo%20": 99, "lane+1": 100, id: 1, id[:13]: 1, "bay": 0, "%25": 0} {
+	for search, n := range map[string]int{
+		"": 100, "ADA+L": 1, "%20jo%20": 99, "lane+1": 100, id: 1, id[:13]: 1,
+		"bay": 0, "%25": 0,
+	} {
 		cursors, _ := b.readAll("/control/api/history?limit=500&search="+search, "sessions")
 		require.Len(t, cursors, n, search)
 	}
@@ -117,11 +121,15 @@ func TestSearchesForWhatThePOSKnows(t *testing.T) {
 	f.history[4].At = noon.Add(time.Hour).Wall
 	f.history[5].Session.Left = time.Minute
 	b := f.signedIn()
-	for query, n := range map[string]int{"search=till-7": 1, "search=4711": 0, "until=2026-05-01T13:00:00Z": 9, "until=2026-05-01T15:00:00%2B02:00": 9, "until=2026-05-01T12:00:00Z": 0} {
+	for query, n := range map[string]int{
+		"search=till-7": 1, "search=4711": 0, "until=2026-05-01T13:00:00Z": 9,
+		"until=2026-05-01T15:00:00%2B02:00": 9, "until=2026-05-01T12:00:00Z": 0,
+	} {
 		cursors, _ := b.readAll("/control/api/history?limit=500&"+query, "sessions")
 		require.Len(t, cursors, n, query)
 	}
-	require.Equal(t, 1, strings.Count(b.send("GET", "/control/api/history", "").Body.String(), `"may_reopen":true`), "with time left")
+	require.Equal(t, 1, strings.Count(b.send("GET", "/control/api/history", "").Body.String(), `"may_reopen":true`),
+		"with time left")
 	for _, path := range []string{"/control/api/history", "/control/history.csv"} {
 		refused := b.send("GET", path+"?until=yesterday", "")
 		require.Equal(t, http.StatusBadRequest, refused.Code)
@@ -133,7 +141,8 @@ func TestAnEndedSession(t *testing.T) {
 	f := newFixture(t)
 	f.addEnded(1, 1)
 	session := f.history[0].Session
-	require.JSONEq(t, `{"sessions":[{"cursor":"1","session_id":"`+session.ID.String()+`","lane_id":"`+lane1+`","lane_name":"Lane 1",`+
+	require.JSONEq(t, `{"sessions":[{"cursor":"1","session_id":"`+session.ID.String()+`","lane_id":"`+lane1+
+		`","lane_name":"Lane 1",`+
 		`"group_id":"33333333-3333-4333-8333-000000000001","group_name":"Public","customer_name":"Jo Smith",`+
 		`"created_at":"2026-05-01T12:00:00.250Z","began_at":null,"ended_at":"2026-05-01T12:00:00.250Z","end_reason":"expired",`+
 		`"duration":60,"minutes_used":30,"minutes_paused":0.25,"minutes_turn":null,"minutes_beyond":null,"minutes_beyond_settled":null,"may_reopen":false}],"next":null}`,
@@ -149,16 +158,20 @@ func TestDeliveries(t *testing.T) {
 		}},
 		{Cursor: 2, Event: event, Simulated: true},
 		{Cursor: 3, Event: event, Delivery: lanes.Delivery{
-			Webhook: "books", Copy: true, Attempt: &lanes.Attempt{At: noon.Wall, Status: 204}, Earlier: make([]lanes.Attempt, 2), Again: true,
+			Webhook: "books", Copy: true, Attempt: &lanes.Attempt{At: noon.Wall, Status: 204},
+			Earlier: make([]lanes.Attempt, 2), Again: true,
 		}},
 	}
 	payload := `{"event":"help","session_id":"` + session1 + `","lane_id":"` + lane1 + `"}`
 	require.JSONEq(t, `{"events":[`+
-		`{"cursor":"3","occurred_at":"2026-05-01T12:00:00.250Z","lane_name":"Lane 1","payload":`+payload+`,"simulated":false,"webhook":"books",`+
+		`{"cursor":"3","occurred_at":"2026-05-01T12:00:00.250Z","lane_name":"Lane 1","payload":`+payload+
+		`,"simulated":false,"webhook":"books",`+
 		`"attempt":{"at":"2026-05-01T12:00:00.250Z","status":204,"error":null,"duration_ms":0,"outcome":"delivered"},`+
 		`"attempts":3,"again":true,"may_go_again":false},`+
-		`{"cursor":"2","occurred_at":"2026-05-01T12:00:00.250Z","lane_name":"Lane 1","payload":`+payload+`,"simulated":true,"attempt":null,"attempts":0,"again":false,"may_go_again":false},`+
-		`{"cursor":"1","occurred_at":"2026-05-01T12:00:00.250Z","lane_name":"Lane 1","payload":`+payload+`,"simulated":false,`+
+		`{"cursor":"2","occurred_at":"2026-05-01T12:00:00.250Z","lane_name":"Lane 1","payload":`+payload+
+		`,"simulated":true,"attempt":null,"attempts":0,"again":false,"may_go_again":false},`+
+		`{"cursor":"1","occurred_at":"2026-05-01T12:00:00.250Z","lane_name":"Lane 1","payload":`+payload+
+		`,"simulated":false,`+
 		`"attempt":{"at":"2026-05-01T12:00:00.250Z","status":500,"error":"refused","duration_ms":35,"outcome":"refused"},"attempts":1,"again":false,"may_go_again":true}],"next":null}`,
 		f.signedIn().send("GET", "/control/api/deliveries", "").Body.String())
 	cursors, pages := f.signedIn().readAll("/control/api/deliveries?limit=1", "events")
@@ -172,10 +185,14 @@ func TestTheActsOfStaff(t *testing.T) {
 	f := newFixture(t)
 	f.acts = []lanes.Act{
 		{Cursor: 1, At: noon.Wall, Who: "alex", What: lanes.DidHold, Detail: "range"},
-		{Cursor: 2, At: noon.Wall, Who: "sam", What: lanes.DidModify, Lane: theLane, Session: theSession, Detail: "+15"},
+		{
+			Cursor: 2, At: noon.Wall, Who: "sam", What: lanes.DidModify, Lane: theLane, Session: theSession,
+			Detail: "+15",
+		},
 	}
 	require.JSONEq(t, `{"acts":[`+
-		`{"cursor":"2","at":"2026-05-01T12:00:00.250Z","who":"sam","what":"modify","lane_id":"`+lane1+`","lane_name":"Lane 1","session_id":"`+session1+`","detail":"+15"},`+
+		`{"cursor":"2","at":"2026-05-01T12:00:00.250Z","who":"sam","what":"modify","lane_id":"`+lane1+
+		`","lane_name":"Lane 1","session_id":"`+session1+`","detail":"+15"},`+
 		`{"cursor":"1","at":"2026-05-01T12:00:00.250Z","who":"alex","what":"hold","lane_id":null,"lane_name":"","session_id":null,"detail":"range"}],"next":null}`,
 		f.signedIn().send("GET", "/control/api/acts", "").Body.String())
 }
@@ -184,7 +201,10 @@ func TestAStoreThatCannotBeRead(t *testing.T) {
 	f := newFixture(t)
 	b := f.signedIn()
 	f.err = lanes.ErrStoreUnavailable
-	for _, path := range []string{"/control/api/history", "/control/api/deliveries", "/control/api/acts", "/control/history.csv"} {
+	for _, path := range []string{
+		"/control/api/history", "/control/api/deliveries", "/control/api/acts",
+		"/control/history.csv",
+	} {
 		require.Equal(t, http.StatusServiceUnavailable, b.send("GET", path, "").Code, path)
 	}
 }
@@ -192,13 +212,20 @@ func TestAStoreThatCannotBeRead(t *testing.T) {
 func TestTheHistoryAsATable(t *testing.T) {
 	f := newFixture(t)
 	f.addEnded(1, 1200)
-	names := []string{`=HYPERLINK("http://evil.example","x")`, "+1", "-1", "@sum", " =1", `Jo "the eye", Smith`, "Jürgen – Ø", "a=b", "Jo;=1+1;\t-2", "\u00a0＝1"}
+	names := []string{
+		`=HYPERLINK("http://evil.example","x")`, "+1", "-1", "@sum", " =1", `Jo "the eye", Smith`,
+		"Jürgen – Ø", "a=b", "Jo;=1+1;\t-2", "\u00a0＝1",
+	}
 	for i, name := range names {
 		f.history[i].Session.Customer = name
 	}
 	f.history[0].Session.Turn = new(450 * time.Second)
-	f.history[0].Session.OpenEnd, f.history[0].Session.Settled, f.history[0].Beyond = 2*time.Hour, 10*time.Minute, 12*time.Minute+30*time.Second
-	f.history[0].Session.Correlation = &lanes.Correlation{ExternalID: "=1+1", Metadata: map[string]string{"till": "3", "note": `a, "b";=2+2`}}
+	f.history[0].Session.OpenEnd, f.history[0].Session.Settled, f.history[0].Beyond = 2*time.Hour, 10*time.Minute,
+		12*time.Minute+30*time.Second
+	f.history[0].Session.Correlation = &lanes.Correlation{
+		ExternalID: "=1+1",
+		Metadata:   map[string]string{"till": "3", "note": `a, "b";=2+2`},
+	}
 	response := f.signedIn().send("GET", "/control/history.csv", "")
 	require.Equal(t, http.StatusOK, response.Code)
 	require.Equal(t, "text/csv; charset=utf-8", response.Header().Get("Content-Type"))
@@ -214,15 +241,21 @@ func TestTheHistoryAsATable(t *testing.T) {
 		require.Regexp(t, `^"[^"]*"$`, field, "every field is in quotes")
 	}
 	require.Equal(t, []string{
-		"2026-05-01T12:00:00.250Z", "expired", "Lane 1", "Public", "Ada Lovelace", "2026-05-01T12:00:00.250Z", "", "60", "30", "0.25",
+		"2026-05-01T12:00:00.250Z", "expired", "Lane 1", "Public", "Ada Lovelace", "2026-05-01T12:00:00.250Z", "",
+		"60", "30", "0.25",
 		f.history[1199].Session.ID.String(), "", "", "", "", "",
 	}, rows[1], "newest first")
-	require.Equal(t, []string{"'=1+1", `{"note":"a, \"b\";\u003d2+2","till":"3"}`, "7.5", "12.5", "10"}, rows[1200][11:], "what the POS gave the session, its turn-time, and what it used beyond what was sold")
-	for i, want := range []string{`'=HYPERLINK("http://evil.example","x")`, "'+1", "'-1", "'@sum", "' =1", `Jo "the eye", Smith`, "Jürgen – Ø", "a=b", "Jo;'=1+1;'\t-2", "'\u00a0＝1"} {
+	require.Equal(t, []string{"'=1+1", `{"note":"a, \"b\";\u003d2+2","till":"3"}`, "7.5", "12.5", "10"},
+		rows[1200][11:], "what the POS gave the session, its turn-time, and what it used beyond what was sold")
+	for i, want := range []string{
+		`'=HYPERLINK("http://evil.example","x")`, "'+1", "'-1", "'@sum", "' =1",
+		`Jo "the eye", Smith`, "Jürgen – Ø", "a=b", "Jo;'=1+1;'\t-2", "'\u00a0＝1",
+	} {
 		require.Equal(t, want, rows[1200-i][4], "no name is a formula")
 	}
 
-	found, err := csv.NewReader(strings.NewReader(f.signedIn().send("GET", "/control/history.csv?search=lovelace", "").Body.String())).ReadAll()
+	found, err := csv.NewReader(strings.NewReader(f.signedIn().send("GET", "/control/history.csv?search=lovelace",
+		"").Body.String())).ReadAll()
 	require.NoError(t, err)
 	require.Len(t, found, 13)
 }

@@ -60,10 +60,16 @@ func TestACookieFromThePINHashIsForged(t *testing.T) {
 	auth := f.handlerAuth(t)
 	auth.Sessions = &Sessions{secret: [32]byte{1}}
 	id := [16]byte(text[16:32])
-	b.cookie = &http.Cookie{Name: cookieName, Value: auth.format(newSession(member{north, "sam"}, id, time.Now(), time.Now()))}
+	b.cookie = &http.Cookie{
+		Name:  cookieName,
+		Value: auth.format(newSession(member{north, "sam"}, id, time.Now(), time.Now())),
+	}
 	require.False(t, b.isSignedIn(), "another gateway's secret")
 	auth.Sessions = f.sessions
-	b.cookie = &http.Cookie{Name: cookieName, Value: auth.format(newSession(member{north, "sam"}, id, time.Now(), time.Now()))}
+	b.cookie = &http.Cookie{
+		Name:  cookieName,
+		Value: auth.format(newSession(member{north, "sam"}, id, time.Now(), time.Now())),
+	}
 	require.True(t, b.isSignedIn(), "the same with this gateway's")
 }
 
@@ -180,7 +186,8 @@ func TestRefresh(t *testing.T) {
 	require.True(t, b.isSignedIn())
 
 	stream := f.sessions.byID[s.id].live.Done()
-	require.NoError(t, f.store.SignOut(t.Context(), map[[32]byte]time.Time{signedOutID(s.member, s.id): s.lastEnd()}, nil))
+	require.NoError(t, f.store.SignOut(t.Context(), map[[32]byte]time.Time{signedOutID(s.member, s.id): s.lastEnd()},
+		nil))
 	require.NoError(t, f.sessions.Refresh(t.Context()))
 	<-stream // open screens end
 	require.False(t, b.isSignedIn())
@@ -246,21 +253,27 @@ func TestAStoreThatCannotBeReadIsAnError(t *testing.T) {
 // FuzzCookies decodes what browsers send: no text ends in a panic, and none but those that the gateway has signed is a
 // session or a device.
 func FuzzCookies(f *testing.F) {
-	sessions, err := NewSessions(context.Background(), &fakeStore{secret: [32]byte{1}, signedOut: map[[32]byte]time.Time{}})
+	sessions, err := NewSessions(context.Background(),
+		&fakeStore{secret: [32]byte{1}, signedOut: map[[32]byte]time.Time{}})
 	require.NoError(f, err)
 	sam := member{north, "sam"}
 	auth := &authenticator{Sessions: sessions, staff: map[member]Member{sam: {PINHash: "hash"}}}
 	signed := auth.format(newSession(sam, [16]byte{1}, time.UnixMilli(1e12), time.UnixMilli(2e12)))
 	key, _ := auth.key(sam)
-	aDevice := base64.RawURLEncoding.EncodeToString(append(make([]byte, 16), sign(key, append([]byte("device of "), make([]byte, 16)...))...))
+	aDevice := base64.RawURLEncoding.EncodeToString(append(make([]byte, 16),
+		sign(key, append([]byte("device of "), make([]byte, 16)...))...))
 	future := binary.BigEndian.AppendUint64(slices.Concat(north[:], make([]byte, 24)), 1<<63)
-	for _, seed := range []string{"", "=", signed, aDevice, signed[1:], strings.Repeat("A", 200), signed + signed, base64.RawURLEncoding.EncodeToString(append(future, make([]byte, 40)...))} {
+	for _, seed := range []string{
+		"", "=", signed, aDevice, signed[1:], strings.Repeat("A", 200), signed + signed,
+		base64.RawURLEncoding.EncodeToString(append(future, make([]byte, 40)...)),
+	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, value string) {
 		if s, ok := auth.parse(value); ok {
 			require.Equal(t, sam, s.member)
-			require.Equal(t, strings.NewReplacer("\r", "", "\n", "").Replace(value), auth.format(s), "one session has one text")
+			require.Equal(t, strings.NewReplacer("\r", "", "\n", "").Replace(value), auth.format(s),
+				"one session has one text")
 			require.Equal(t, signed, auth.format(s), "nobody else has signed one")
 		}
 		if id := auth.parseDevice(value, sam); id != (device{}) {

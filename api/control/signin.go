@@ -173,7 +173,8 @@ func (c *screen) beginCeasefire(ctx context.Context, b ceasefireBegin) (staffops
 	if !ok {
 		request.Log(ctx).Debug().Stringer("range_id", b.rangeID).
 			Msg("a ceasefire was refused: nobody has signed in with this browser")
-		return staffops.HoldResult{}, endpoint.Refuse("unauthorized", "nobody of the range's staff has signed in with this browser", 0)
+		return staffops.HoldResult{}, endpoint.Refuse("unauthorized",
+			"nobody of the range's staff has signed in with this browser", 0)
 	}
 	request.SetRange(ctx, b.rangeID)
 	r, err := c.Range(b.rangeID)

@@ -45,7 +45,8 @@ func TestTheCookieIsSecureUnderTLS(t *testing.T) {
 	f := newFixture(t)
 	require.False(t, f.signedIn().cookie.Secure)
 	b := f.browser()
-	b.send("POST", "https://range.example/control/sign-in", `{"range_id":"`+north.String()+`","name":"sam","pin":"1234"}`)
+	b.send("POST", "https://range.example/control/sign-in", `{"range_id":"`+north.String()+
+		`","name":"sam","pin":"1234"}`)
 	require.True(t, b.cookie.Secure)
 }
 
@@ -75,10 +76,12 @@ func TestEveryWrongSignInGetsTheSameRefusal(t *testing.T) {
 
 func TestASignInThatIsMalformed(t *testing.T) {
 	b := newFixture(t).browser()
-	for _, body := range []string{``, `{}`, `[]`, `{"range_id":"x","name":"sam","pin":"1234"}`, `{"range_id":"` + north.String() + `","name":"sam","pin":1234}`} {
+	for _, body := range []string{``, `{}`, `[]`, `{"range_id":"x","name":"sam","pin":"1234"}`, `{"range_id":"` +
+		north.String() + `","name":"sam","pin":1234}`} {
 		require.Equal(t, http.StatusBadRequest, b.send("POST", "/control/sign-in", body).Code, body)
 	}
-	require.Equal(t, http.StatusUnsupportedMediaType, b.send("POST", "/control/sign-in", `{}`, "Content-Type", "text/plain").Code)
+	require.Equal(t, http.StatusUnsupportedMediaType, b.send("POST", "/control/sign-in", `{}`, "Content-Type",
+		"text/plain").Code)
 }
 
 func TestFiveWrongPINsAMinuteOfAnAddress(t *testing.T) {
@@ -110,9 +113,13 @@ func TestWrongPINsForANameWaitEverLonger(t *testing.T) {
 			for range freeAttempts {
 				require.Equal(t, http.StatusUnauthorized, guess("0000").Code)
 			}
-			for _, wait := range []time.Duration{30 * time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 16 * time.Minute, 32 * time.Minute, time.Hour, time.Hour} {
+			for _, wait := range []time.Duration{
+				30 * time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute,
+				8 * time.Minute, 16 * time.Minute, 32 * time.Minute, time.Hour, time.Hour,
+			} {
 				refused := guess("1234")
-				require.Equal(t, http.StatusTooManyRequests, refused.Code, "%s: the same for an unknown name, and a right PIN is not compared", name)
+				require.Equal(t, http.StatusTooManyRequests, refused.Code,
+					"%s: the same for an unknown name, and a right PIN is not compared", name)
 				require.Equal(t, strconv.Itoa(int(wait.Seconds())), refused.Header().Get("Retry-After"))
 				time.Sleep(wait - time.Second)
 				require.Equal(t, http.StatusTooManyRequests, guess("1234").Code)
@@ -184,7 +191,10 @@ func TestWrongPINsOnADeviceWaitLonger(t *testing.T) {
 		for range freeAttempts {
 			require.Equal(t, http.StatusUnauthorized, own.signIn(north, "sam", "0000").Code)
 		}
-		for _, wait := range []time.Duration{30 * time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute, 5 * time.Minute, 5 * time.Minute} {
+		for _, wait := range []time.Duration{
+			30 * time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute,
+			5 * time.Minute, 5 * time.Minute,
+		} {
 			refused := own.signIn(north, "sam", "1234")
 			require.Equal(t, http.StatusTooManyRequests, refused.Code)
 			require.Equal(t, strconv.Itoa(int(wait.Seconds())), refused.Header().Get("Retry-After"))
@@ -279,7 +289,8 @@ func TestAKnownDeviceBehindASharedAddress(t *testing.T) {
 func TestTheQueueForComparisonsIsBounded(t *testing.T) {
 	f := newFixture(t)
 	own := f.signedIn()
-	l := newSignInLimiter(map[member]Member{{north, "sam"}: {PINHash: hashes["sam"]}}, NewAttempts(prometheus.NewRegistry()))
+	l := newSignInLimiter(map[member]Member{{north, "sam"}: {PINHash: hashes["sam"]}},
+		NewAttempts(prometheus.NewRegistry()))
 	for range maxComparisons {
 		l.queue.slots <- struct{}{} // they take very long
 	}
@@ -288,7 +299,8 @@ func TestTheQueueForComparisonsIsBounded(t *testing.T) {
 	for i := range maxWaiting {
 		waiting.Go(func() {
 			from := netip.PrefixFrom(netip.AddrFrom4([4]byte{192, 0, 2, byte(i)}), 32)
-			require.ErrorIs(t, l.check(ctx, userBrowser{member: member{north, strconv.Itoa(i)}}, "0000", from), context.Canceled)
+			require.ErrorIs(t, l.check(ctx, userBrowser{member: member{north, strconv.Itoa(i)}}, "0000", from),
+				context.Canceled)
 		})
 	}
 	require.Eventually(t, func() bool { return l.queue.count(place{}) == maxWaiting }, 10*time.Second, time.Millisecond)
@@ -296,14 +308,17 @@ func TestTheQueueForComparisonsIsBounded(t *testing.T) {
 	require.ErrorContains(t, err, "too many sign-ins wait")
 	device := f.handlerAuth(t).parseDevice(own.device.Value, member{north, "sam"})
 	require.NotZero(t, device)
-	require.NoError(t, l.check(ctx, userBrowser{member{north, "sam"}, device}, "1234", netip.Prefix{}), "a device of the user")
+	require.NoError(t, l.check(ctx, userBrowser{member{north, "sam"}, device}, "1234", netip.Prefix{}),
+		"a device of the user")
 
 	l.queue.deviceSlots <- struct{}{}
 	var one sync.WaitGroup
 	one.Go(func() {
-		require.ErrorIs(t, l.check(ctx, userBrowser{member{north, "sam"}, device}, "1234", netip.Prefix{}), context.Canceled)
+		require.ErrorIs(t, l.check(ctx, userBrowser{member{north, "sam"}, device}, "1234", netip.Prefix{}),
+			context.Canceled)
 	})
-	require.Eventually(t, func() bool { return l.queue.count(place{rangeID: north}) == 1 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return l.queue.count(place{rangeID: north}) == 1 }, 10*time.Second,
+		time.Millisecond)
 	err = l.check(ctx, userBrowser{member{north, "sam"}, device}, "1234", netip.Prefix{})
 	require.ErrorContains(t, err, "wait a moment", "one device compares one PIN at a time")
 	cancel()
@@ -334,21 +349,25 @@ func TestTheDevicesOfARangeHavePlacesOfTheirOwn(t *testing.T) {
 	var waiting, other sync.WaitGroup
 	for i := range maxDeviceWaiting {
 		waiting.Go(func() {
-			require.ErrorIs(t, l.check(ctx, userBrowser{inNorth, device{1, byte(i)}}, "1234", netip.Prefix{}), context.Canceled)
+			require.ErrorIs(t, l.check(ctx, userBrowser{inNorth, device{1, byte(i)}}, "1234", netip.Prefix{}),
+				context.Canceled)
 		})
 	}
-	require.Eventually(t, func() bool { return l.queue.count(place{rangeID: north}) == maxDeviceWaiting }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return l.queue.count(place{rangeID: north}) == maxDeviceWaiting },
+		10*time.Second, time.Millisecond)
 	err := l.check(ctx, userBrowser{inNorth, device{2}}, "1234", netip.Prefix{})
 	require.ErrorContains(t, err, "too many sign-ins of this range wait")
 	other.Go(func() {
 		require.NoError(t, l.check(t.Context(), userBrowser{inSouth, device{3}}, "1234", netip.Prefix{}))
 	})
-	require.Eventually(t, func() bool { return l.queue.count(place{rangeID: south}) == 1 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return l.queue.count(place{rangeID: south}) == 1 }, 10*time.Second,
+		time.Millisecond)
 	cancel()
 	waiting.Wait()
 	<-l.queue.deviceSlots
 	other.Wait()
-	require.NoError(t, l.check(t.Context(), userBrowser{inNorth, device{2}}, "1234", netip.Prefix{}), "the places are free again")
+	require.NoError(t, l.check(t.Context(), userBrowser{inNorth, device{2}}, "1234", netip.Prefix{}),
+		"the places are free again")
 }
 
 // handlerAuth is an authenticator with the secret of the running gateway.
@@ -388,7 +407,8 @@ func TestWrongPINsOfOthersDoNotLockAUserOut(t *testing.T) {
 		copied := f.browser()
 		copied.from, copied.device = "192.0.2.92:1", own.device
 		for range 5 {
-			require.Equal(t, http.StatusUnauthorized, copied.signIn(north, "alex", "0000").Code, "for another name it is no device")
+			require.Equal(t, http.StatusUnauthorized, copied.signIn(north, "alex", "0000").Code,
+				"for another name it is no device")
 		}
 		for i := range 5 {
 			own.from = "192.0.2.11" + string(rune('0'+i)) + ":1"
@@ -406,14 +426,16 @@ func TestUsersWhoTakeTurnsAtOneScreenAreNotLockedOut(t *testing.T) {
 		f := newFixture(t)
 		shared := f.browser()
 		for _, name := range []string{"sam", "alex", "sam"} {
-			require.Equal(t, http.StatusNoContent, shared.signIn(north, name, map[string]string{"sam": "1234", "alex": "5678"}[name]).Code)
+			require.Equal(t, http.StatusNoContent,
+				shared.signIn(north, name, map[string]string{"sam": "1234", "alex": "5678"}[name]).Code)
 		}
 		require.Equal(t, 1, strings.Count(shared.device.Value, deviceSeparator), "one part for each of them")
 		for _, name := range []string{"sam", "alex"} {
 			for i := range 5 {
 				attacker := f.browser()
 				attacker.from = fmt.Sprintf("192.0.2.1%d:1", i)
-				require.Contains(t, []int{http.StatusUnauthorized, http.StatusTooManyRequests}, attacker.signIn(north, name, "0000").Code)
+				require.Contains(t, []int{http.StatusUnauthorized, http.StatusTooManyRequests},
+					attacker.signIn(north, name, "0000").Code)
 			}
 		}
 		require.Equal(t, http.StatusNoContent, shared.signIn(north, "alex", "5678").Code)
@@ -427,7 +449,8 @@ func TestUsersWhoTakeTurnsAtOneScreenAreNotLockedOut(t *testing.T) {
 		for n := range maxDeviceUsers {
 			require.Equal(t, http.StatusNoContent, shared.signIn(north, fmt.Sprintf("guest %d", n), "1234").Code)
 		}
-		require.Equal(t, maxDeviceUsers-1, strings.Count(shared.device.Value, deviceSeparator), "the cookie does not grow")
+		require.Equal(t, maxDeviceUsers-1, strings.Count(shared.device.Value, deviceSeparator),
+			"the cookie does not grow")
 		shared.from = "192.0.2.99:1"
 		require.Equal(t, http.StatusNoContent, shared.signIn(north, "guest 0", "1234").Code)
 	})
@@ -491,7 +514,8 @@ func TestASessionEndsAfterTwelveHoursWithoutUse(t *testing.T) {
 		b, unused := f.signedIn(), f.signedIn()
 		for range 2 {
 			time.Sleep(3 * time.Hour)
-			require.Equal(t, http.StatusNoContent, b.send("POST", "/control/api/lanes/"+theLane.String()+"/stray-hit", "").Code)
+			require.Equal(t, http.StatusNoContent,
+				b.send("POST", "/control/api/lanes/"+theLane.String()+"/stray-hit", "").Code)
 			if unused.isSignedIn() { // reading is no use
 				time.Sleep(time.Second)
 			}
@@ -541,7 +565,8 @@ func TestForgedCookies(t *testing.T) {
 // An unknown name is compared with a hash that costs what those of the range's staff cost, always the same for a name.
 func TestAnUnknownNameCostsAsMuchAsAKnownOne(t *testing.T) {
 	const cheap, dear, elsewhere = "$argon2id$v=19$m=19456,t=2,p=1$c29tZSBzYWx0$c29tZSBoYXNoIG9mIGEgcGlu",
-		"$argon2id$v=19$m=65536,t=3,p=4$c29tZSBzYWx0$c29tZSBoYXNoIG9mIGEgcGluIG9mIDMyIGJ5dGVzIQ", "$argon2id$v=19$m=32768,t=2,p=1$c29tZSBzYWx0$c29tZSBoYXNoIG9mIGEgcGlu"
+		"$argon2id$v=19$m=65536,t=3,p=4$c29tZSBzYWx0$c29tZSBoYXNoIG9mIGEgcGluIG9mIDMyIGJ5dGVzIQ",
+		"$argon2id$v=19$m=32768,t=2,p=1$c29tZSBzYWx0$c29tZSBoYXNoIG9mIGEgcGlu"
 	l := newSignInLimiter(map[member]Member{
 		{north, "sam"}: {PINHash: cheap}, {north, "kim"}: {PINHash: dear}, {south, "sam"}: {PINHash: elsewhere},
 	}, NewAttempts(prometheus.NewRegistry()))
@@ -560,8 +585,10 @@ func TestAnUnknownNameCostsAsMuchAsAKnownOne(t *testing.T) {
 	}
 	require.Equal(t, map[string]bool{costs(cheap): true, costs(dear): true}, seen)
 	require.Equal(t, costs(elsewhere), costs(l.dummyHash(member{south, "nobody"})))
-	require.Contains(t, []string{costs(cheap), costs(dear), costs(elsewhere)}, costs(l.dummyHash(member{uuid.New(), "sam"})))
-	params, _, _, err := argon2id.DecodeHash(newSignInLimiter(nil, NewAttempts(prometheus.NewRegistry())).dummyHash(member{north, "sam"}))
+	require.Contains(t, []string{costs(cheap), costs(dear), costs(elsewhere)},
+		costs(l.dummyHash(member{uuid.New(), "sam"})))
+	params, _, _, err := argon2id.DecodeHash(newSignInLimiter(nil,
+		NewAttempts(prometheus.NewRegistry())).dummyHash(member{north, "sam"}))
 	require.NoError(t, err)
 	require.Equal(t, pinHashing, *params)
 }
@@ -571,7 +598,8 @@ func TestAttemptsAreCountedAndRecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
 		own := f.signedIn()
-		require.Contains(t, own.send("GET", "/control/api/health", "").Body.String(), `"refused_sign_ins":{"count":0,"last":null}`)
+		require.Contains(t, own.send("GET", "/control/api/health", "").Body.String(),
+			`"refused_sign_ins":{"count":0,"last":null}`)
 		at := time.Now()
 		b := f.browser()
 		require.Equal(t, http.StatusUnauthorized, b.signIn(north, "alex", "0000").Code)
@@ -581,7 +609,8 @@ func TestAttemptsAreCountedAndRecorded(t *testing.T) {
 		require.Equal(t, http.StatusUnauthorized, b.signIn(north, "alex", "0001").Code)
 		require.Equal(t, http.StatusTooManyRequests, b.signIn(north, "alex", "5678").Code)
 		require.Equal(t, http.StatusNoContent, own.send("POST", "/control/sign-out", "").Code)
-		require.Equal(t, []string{"sam sign_in", "alex sign_in_failed", "alex sign_in_failed", "sam sign_out"}, f.recorded)
+		require.Equal(t, []string{"sam sign_in", "alex sign_in_failed", "alex sign_in_failed", "sam sign_out"},
+			f.recorded)
 		require.Equal(t, http.StatusNoContent, own.signIn(north, "sam", "1234").Code)
 		for result, count := range map[string]float64{"ok": 2, "wrong": 5, "limited": 1, "failed": 0} {
 			require.InDelta(t, count, f.signInsCounted(result), 0, result)
@@ -633,7 +662,8 @@ func TestOnlyAnOfficerEndsACeasefireOverTheRange(t *testing.T) {
 	sam, alex := f.signedIn(), f.browser()
 	require.Equal(t, http.StatusNoContent, alex.signIn(north, "alex", "5678").Code)
 	const lift, set = `{"scope":"range","on":false}`, `{"scope":"range","on":true}`
-	require.Equal(t, http.StatusOK, sam.send("PUT", "/control/api/holds", lift).Code, "everybody may, unless it is configured")
+	require.Equal(t, http.StatusOK, sam.send("PUT", "/control/api/holds", lift).Code,
+		"everybody may, unless it is configured")
 
 	staff := northStaff(hashes)
 	staff[north] = RangeStaff{Members: staff[north].Members, OfficersRelease: true}
@@ -644,7 +674,8 @@ func TestOnlyAnOfficerEndsACeasefireOverTheRange(t *testing.T) {
 	require.Contains(t, refused.Body.String(), `"code":"officer_required"`)
 	require.Contains(t, f.lastCommand(), "sam holds")
 	bay := `{"scope":"bay","id":"` + theBay.String() + `","on":false}`
-	require.Equal(t, http.StatusOK, sam.send("PUT", "/control/api/holds", bay).Code, "a bay or a lane anybody may release")
+	require.Equal(t, http.StatusOK, sam.send("PUT", "/control/api/holds", bay).Code,
+		"a bay or a lane anybody may release")
 	require.Equal(t, http.StatusOK, alex.send("PUT", "/control/api/holds", lift).Code)
 	require.Contains(t, f.lastCommand(), "alex lifts range")
 }
@@ -668,10 +699,15 @@ func TestTheSignInPageKnowsOfACeasefire(t *testing.T) {
 	require.Equal(t, none, state(north), "a lane that is locked is no ceasefire")
 	later := noon.Wall.Add(time.Minute)
 	set(hold(lanes.OverBay, uuid.New(), later), hold(lanes.OverBay, theBay, noon.Wall))
-	require.Equal(t, `{"range_name":"North range","known":true,"over":"bay","since":"2026-05-01T12:00:00.250Z","may_begin":false}`, state(north), "the earliest one")
+	require.Equal(t,
+		`{"range_name":"North range","known":true,"over":"bay","since":"2026-05-01T12:00:00.250Z","may_begin":false}`,
+		state(north), "the earliest one")
 	set(hold(lanes.OverBay, theBay, noon.Wall), hold(lanes.OverRange, uuid.Nil, later))
-	require.Equal(t, `{"range_name":"North range","known":true,"over":"range","since":"2026-05-01T12:01:00.250Z","may_begin":false}`, state(north))
-	require.Equal(t, `{"range_name":"South range","known":false,"over":"","since":null,"may_begin":false}`, state(south), "it does not run")
+	require.Equal(t,
+		`{"range_name":"North range","known":true,"over":"range","since":"2026-05-01T12:01:00.250Z","may_begin":false}`,
+		state(north))
+	require.Equal(t, `{"range_name":"South range","known":false,"over":"","since":null,"may_begin":false}`,
+		state(south), "it does not run")
 	require.Equal(t, `{"range_name":"","known":false,"over":"","since":null,"may_begin":false}`, state(uuid.New()))
 }
 
@@ -692,10 +728,12 @@ func TestADeviceOfStaffBeginsACeasefireWithoutASignIn(t *testing.T) {
 	require.Equal(t, http.StatusOK, response.Code)
 	require.Contains(t, response.Body.String(), `"confirmed":["`+theLane.String()+`"]`)
 	require.Equal(t, "device of sam holds range "+uuid.Nil.String(), f.lastCommand())
-	require.Equal(t, http.StatusOK, b.send("PUT", ceasefirePath(north), `{"scope":"bay","id":"`+theBay.String()+`"}`).Code, "one that the page had asked for before")
+	require.Equal(t, http.StatusOK, b.send("PUT", ceasefirePath(north), `{"scope":"bay","id":"`+theBay.String()+
+		`"}`).Code, "one that the page had asked for before")
 	require.Equal(t, "device of sam holds bay "+theBay.String(), f.lastCommand())
 
-	require.Equal(t, http.StatusBadRequest, b.send("PUT", ceasefirePath(north), `{"scope":"bay","id":"`+uuid.NewString()+`"}`).Code)
+	require.Equal(t, http.StatusBadRequest, b.send("PUT", ceasefirePath(north), `{"scope":"bay","id":"`+
+		uuid.NewString()+`"}`).Code)
 	require.Equal(t, http.StatusOK, b.send("PUT", ceasefirePath(north), `{"scope":"range","on":false}`).Code)
 	require.Equal(t, "device of sam holds range "+uuid.Nil.String(), f.lastCommand(), "it never ends one")
 	require.False(t, b.isSignedIn(), "and signs nobody in")
@@ -755,7 +793,10 @@ func TestTheCeasefiresOfADeviceAreLimited(t *testing.T) {
 		require.Equal(t, http.StatusTooManyRequests, response.Code)
 		require.Equal(t, "12", response.Header().Get("Retry-After"))
 		require.Equal(t, http.StatusOK, begin(alex).Code, "each device has its own limit")
-		f.setHolds(lanes.Holds{InForce: []lanes.HoldRecord{{Scope: lanes.Scope{Kind: lanes.OverRange}, Who: "sam", Since: noon.Wall}}})
+		f.setHolds(lanes.Holds{InForce: []lanes.HoldRecord{{
+			Scope: lanes.Scope{Kind: lanes.OverRange}, Who: "sam",
+			Since: noon.Wall,
+		}}})
 		for range 2 * maxCeasefires {
 			require.Equal(t, http.StatusOK, begin(sam).Code)
 		}

@@ -30,7 +30,10 @@ func (c *screen) stream(w http.ResponseWriter, r *http.Request) {
 		c.fail(w, r, err)
 		return
 	}
-	v := &viewer{r: running, staff: s.name, releases: c.releases(s.member), frames: c.frames[s.rangeID], unresolved: map[uuid.UUID]int{}}
+	v := &viewer{
+		r: running, staff: s.name, releases: c.releases(s.member), frames: c.frames[s.rangeID],
+		unresolved: map[uuid.UUID]int{},
+	}
 	screens.Feed{
 		Next: v.next,
 		Beat: func() (time.Time, bool) {

@@ -68,7 +68,8 @@ func (s *streamReader) expect(event, data string) {
 
 const (
 	shownFirst = `{"lane_id":"` + lane1 + `","bay_id":"` + bayA + `","name":"Lane 1","phase":"running",` +
-		`"session":{"session_id":"` + session1 + `","customer_name":"Jo Smith","group_id":"33333333-3333-4333-8333-000000000001",` +
+		`"session":{"session_id":"` + session1 +
+		`","customer_name":"Jo Smith","group_id":"33333333-3333-4333-8333-000000000001",` +
 		`"duration":60,"left_ms":2910000,"began_at":"2026-05-01T12:00:00.250Z","created_at":"2026-05-01T12:00:00.250Z",` +
 		`"purchasing":true,"paused_by_hold":false,"external_id":"","ran_on_ms":90000},` +
 		`"for_sale":true,"sale":"configured","usable":true,"not_usable_because":null,"link":"up","link_since":"2026-05-01T12:00:00.250Z",` +
@@ -79,10 +80,14 @@ const (
 
 func TestAStreamBeginsWithTheWholeState(t *testing.T) {
 	f := newFixture(t)
-	f.setHolds(lanes.Holds{}.Set(lanes.Scope{Kind: lanes.OverRange}, "sam", noon.Wall).Set(lanes.Scope{Kind: lanes.OverBay, ID: theBay}, "alex", noon.Wall))
-	f.signedIn().openStream().expect("picture", `{`+now+`,"range":{"id":"`+north.String()+`","name":"North","purchasing":true,"currency":"EUR","presets":[{"minutes":30,"group_id":null},{"minutes":60,"group_id":"33333333-3333-4333-8333-000000000001"}],"open_end":true},"who":"sam","releases_range":true,`+
-		`"bays":[{"id":"`+bayA+`","name":"Bay A"}],"groups":[{"id":"33333333-3333-4333-8333-000000000001","name":"Public"}],`+
-		`"lanes":[`+shownFirst+`],"holds":[{"scope":"range","id":null,"who":"sam","since":"2026-05-01T12:00:00.250Z","press":null},`+
+	f.setHolds(lanes.Holds{}.Set(lanes.Scope{Kind: lanes.OverRange}, "sam",
+		noon.Wall).Set(lanes.Scope{Kind: lanes.OverBay, ID: theBay}, "alex", noon.Wall))
+	f.signedIn().openStream().expect("picture", `{`+now+`,"range":{"id":"`+north.String()+
+		`","name":"North","purchasing":true,"currency":"EUR","presets":[{"minutes":30,"group_id":null},{"minutes":60,"group_id":"33333333-3333-4333-8333-000000000001"}],"open_end":true},"who":"sam","releases_range":true,`+
+		`"bays":[{"id":"`+bayA+
+		`","name":"Bay A"}],"groups":[{"id":"33333333-3333-4333-8333-000000000001","name":"Public"}],`+
+		`"lanes":[`+shownFirst+
+		`],"holds":[{"scope":"range","id":null,"who":"sam","since":"2026-05-01T12:00:00.250Z","press":null},`+
 		`{"scope":"bay","id":"`+bayA+`","who":"alex","since":"2026-05-01T12:00:00.250Z","press":null}],"unresolved":0}`)
 }
 
@@ -101,21 +106,25 @@ func TestAStreamContinuesWithChanges(t *testing.T) {
 		s.Lane = lanes.Lane{
 			ID: second, Held: true, Sale: lanes.OffSale, Accessible: true, Stray: &stray,
 			Help:      &lanes.HelpCall{At: noon.Wall, Coming: true},
-			Uncleared: &lanes.Uncleared{Session: uuid.MustParse(session1), Since: noon}, Terms: lanes.Terms{ClearAfter: 2 * time.Minute},
-			Open: []*lanes.Purchase{{Phase: lanes.Unresolved}, {Phase: lanes.Unresolved}, {Phase: lanes.Pending}},
+			Uncleared: &lanes.Uncleared{Session: uuid.MustParse(session1), Since: noon},
+			Terms:     lanes.Terms{ClearAfter: 2 * time.Minute},
+			Open:      []*lanes.Purchase{{Phase: lanes.Unresolved}, {Phase: lanes.Unresolved}, {Phase: lanes.Pending}},
 		}
 		s.Link, s.LinkSince, s.NotUsable, s.Locked = lanes.LinkDown, noon.Wall, "its link is down", true
 		s.Contest = &lanes.Contest{At: noon.Wall, Refused: "192.0.2.7:41000", Linked: "192.0.2.1:40000"}
 	})
-	stream.expect("change", `{`+now+`,"lanes":[{"lane_id":"`+second.String()+`","bay_id":"`+bayA+`","name":"Lane 2","phase":"free","session":null,`+
+	stream.expect("change", `{`+now+`,"lanes":[{"lane_id":"`+second.String()+`","bay_id":"`+bayA+
+		`","name":"Lane 2","phase":"free","session":null,`+
 		`"for_sale":false,"sale":"closed","usable":false,"not_usable_because":"its link is down","link":"down","link_since":"2026-05-01T12:00:00.250Z",`+
 		`"held":true,"locked":true,"help":{"at":"2026-05-01T12:00:00.250Z","coming":true},"stray_hit":"2026-05-01T12:00:00.250Z","purchase":null,`+
 		`"second_controller":{"at":"2026-05-01T12:00:00.250Z","refused":"192.0.2.7:41000","linked":"192.0.2.1:40000"},`+
-		`"uncleared":{"session_id":"`+session1+`","since":"2026-05-01T12:00:00.250Z","left_ms":30000},"open_end":true}],`+
+		`"uncleared":{"session_id":"`+session1+
+		`","since":"2026-05-01T12:00:00.250Z","left_ms":30000},"open_end":true}],`+
 		`"holds":[],"unresolved":2}`)
 
 	f.setHolds(lanes.Holds{}.Set(lanes.Scope{Kind: lanes.OverRange}, "sam", noon.Wall))
-	stream.expect("change", `{`+now+`,"lanes":[],"holds":[{"scope":"range","id":null,"who":"sam","since":"2026-05-01T12:00:00.250Z","press":null}],"unresolved":2}`)
+	stream.expect("change", `{`+now+
+		`,"lanes":[],"holds":[{"scope":"range","id":null,"who":"sam","since":"2026-05-01T12:00:00.250Z","press":null}],"unresolved":2}`)
 	f.setHolds(lanes.Holds{})
 	stream.expect("change", `{`+now+`,"lanes":[],"holds":[],"unresolved":2}`)
 

@@ -45,7 +45,10 @@ type rangeView struct {
 }
 
 func viewOfRange(l lanes.Layout) rangeView {
-	return rangeView{l.Range, l.Name, l.Purchasing, l.Currency, endpoint.Views(l.Presets, v2.ViewOfPreset), l.Grace > 0 && !l.GraceForAll, !l.GraceForAll}
+	return rangeView{
+		l.Range, l.Name, l.Purchasing, l.Currency, endpoint.Views(l.Presets, v2.ViewOfPreset),
+		l.Grace > 0 && !l.GraceForAll, !l.GraceForAll,
+	}
 }
 
 type namedView struct {
@@ -55,26 +58,28 @@ type namedView struct {
 
 // laneView is a lane as staff see it, at the time of the message.
 type laneView struct {
-	ID        uuid.UUID      `json:"lane_id"`
-	Bay       uuid.UUID      `json:"bay_id"`
-	Name      string         `json:"name"`
-	Phase     lanes.Phase    `json:"phase"`
-	Session   *sessionView   `json:"session"`
-	ForSale   bool           `json:"for_sale"`
-	Sale      string         `json:"sale"` // decided by staff: configured, open, closed
-	Usable    bool           `json:"usable"`
-	NotUsable *string        `json:"not_usable_because"`
-	Link      string         `json:"link"`
-	LinkSince *string        `json:"link_since"`
-	Held      bool           `json:"held"`
-	Locked    bool           `json:"locked"` // as the hardware reports; a lane that is held and not locked was not reached
+	ID        uuid.UUID    `json:"lane_id"`
+	Bay       uuid.UUID    `json:"bay_id"`
+	Name      string       `json:"name"`
+	Phase     lanes.Phase  `json:"phase"`
+	Session   *sessionView `json:"session"`
+	ForSale   bool         `json:"for_sale"`
+	Sale      string       `json:"sale"` // decided by staff: configured, open, closed
+	Usable    bool         `json:"usable"`
+	NotUsable *string      `json:"not_usable_because"`
+	Link      string       `json:"link"`
+	LinkSince *string      `json:"link_since"`
+	Held      bool         `json:"held"`
+	// as the hardware reports; a lane that is held and not locked was not reached
+	Locked    bool           `json:"locked"`
 	Help      *helpView      `json:"help"`
 	Stray     *string        `json:"stray_hit"`
 	Purchase  *purchaseView  `json:"purchase"`
 	Contest   *contestView   `json:"second_controller"`
 	Uncleared *unclearedView `json:"uncleared"` // null: it is clear
 	Reserved  *reservedView  `json:"reserved,omitempty"`
-	OpenEnd   bool           `json:"open_end,omitempty"` // its controller is there and keeps the line open beyond what was sold
+	// its controller is there and keeps the line open beyond what was sold
+	OpenEnd bool `json:"open_end,omitempty"`
 }
 
 // contestView is a second controller that was refused, by the addresses of both.

@@ -46,7 +46,8 @@ type API struct {
 
 // ownCodes are the codes that the package itself responds with.
 var ownCodes = []string{
-	"invalid_request", "not_found", "method_not_allowed", "request_timeout", "too_large", "unsupported_media_type", "timeout", "internal",
+	"invalid_request", "not_found", "method_not_allowed", "request_timeout", "too_large", "unsupported_media_type",
+	"timeout", "internal",
 }
 
 // Router returns a router that gives every response a trace id and every failure the one error body, also for unknown

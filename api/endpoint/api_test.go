@@ -36,8 +36,14 @@ func TestUnknownPathsAndWrongMethods(t *testing.T) {
 
 func TestAnUnauthenticatedClientLearnsNothing(t *testing.T) {
 	_, h := newDemo()
-	for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT", "BREW"} {
-		for _, path := range []string{"", "/", "/sessions", "/sessions/" + laneID, "/nowhere", "/sessions/x/modify?%zz"} {
+	for _, method := range []string{
+		"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE",
+		"CONNECT", "BREW",
+	} {
+		for _, path := range []string{
+			"", "/", "/sessions", "/sessions/" + laneID, "/nowhere",
+			"/sessions/x/modify?%zz",
+		} {
 			w := serve(h, httptest.NewRequest(method, prefix+path, nil))
 			require.Equal(t, "unauthorized", problem(t, w).Code, "%s %s", method, path)
 			require.Empty(t, w.Header().Get("Allow"))

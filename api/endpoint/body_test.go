@@ -27,7 +27,8 @@ func TestABodyIsExactlyOneJSONObject(t *testing.T) {
 		"a comma too many": strings.TrimSuffix(ordered, "}") + ",}",
 		"a byte order":     "\ufeff" + ordered,
 		"broken UTF-8":     strings.Replace(ordered, "Jo", "J\xff", 1),
-		"too deep":         strings.TrimSuffix(ordered, "}") + `,"x":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + "}",
+		"too deep": strings.TrimSuffix(ordered, "}") + `,"x":` +
+			strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + "}",
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, h := newDemo()
@@ -74,7 +75,8 @@ func TestContentTypes(t *testing.T) {
 func TestABodyThatIsNotReadIsIgnored(t *testing.T) {
 	_, h := newDemo()
 	junk := strings.Repeat("junk", 64<<10)
-	require.Equal(t, 204, call(h, "POST", prefix+"/sessions/"+laneID+"/modify?time=5", junk, "Content-Type", "text/plain").Code)
+	require.Equal(t, 204, call(h, "POST", prefix+"/sessions/"+laneID+"/modify?time=5", junk, "Content-Type",
+		"text/plain").Code)
 	require.Equal(t, 200, call(h, "GET", prefix+"/sessions", junk).Code)
 }
 

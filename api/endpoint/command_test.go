@@ -80,7 +80,8 @@ func TestKeysAreVisibleASCIIAndGivenOnce(t *testing.T) {
 	for _, key := range []string{"k", strings.Repeat("k", 255), `!"#~`} {
 		require.Equal(t, 201, call(h, "POST", prefix+"/sessions", ordered, "Idempotency-Key", key).Code)
 	}
-	require.Equal(t, 201, call(h, "POST", prefix+"/simulate/help", "", "Idempotency-Key", "").Code, "only commands take a key")
+	require.Equal(t, 201, call(h, "POST", prefix+"/simulate/help", "", "Idempotency-Key", "").Code,
+		"only commands take a key")
 }
 
 func TestARefusedCommandIsNotReplayed(t *testing.T) {

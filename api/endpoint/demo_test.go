@@ -220,7 +220,8 @@ func (d *demo) endpoints() []Endpoint {
 			return session{ID: uuid.New(), create: c}
 		}), show, "lane_occupied", "overloaded"),
 		Command("PATCH", "/sessions", 200, "Change the time, or stop", readPatch,
-			change(d, func(p patch) session { return session{ID: p.Session, create: create{Duration: p.Minutes}} }), patch.done),
+			change(d, func(p patch) session { return session{ID: p.Session, create: create{Duration: p.Minutes}} }),
+			patch.done),
 		Command("POST", "/sessions/{id}/modify", 204, "Change the time", readModify,
 			change(d, func(modify) session { return session{} }), NoBody),
 	}
@@ -260,7 +261,8 @@ func (d *demo) api() *API {
 }
 
 func (d *demo) document() *openapi3.T {
-	return d.api().Document(Reference{Info: openapi3.Info{Title: "Demo", Version: "2.0.0"}, Prefix: prefix}, d.endpoints())
+	return d.api().Document(Reference{Info: openapi3.Info{Title: "Demo", Version: "2.0.0"}, Prefix: prefix},
+		d.endpoints())
 }
 
 // newDemo starts the demo behind a guard that requires some token; /raw needs none.

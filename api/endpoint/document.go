@@ -247,7 +247,10 @@ func (d document) problem(code, sentence string) *openapi3.ExampleRef {
 		if code == (Faults{}).Code() {
 			example.Fields = Faults{"id": "must be " + id{}.rule()}
 		}
-		d.Components.Examples[code] = &openapi3.ExampleRef{Value: &openapi3.Example{Summary: sentence, Value: rawJSON(example)}}
+		d.Components.Examples[code] = &openapi3.ExampleRef{Value: &openapi3.Example{
+			Summary: sentence,
+			Value:   rawJSON(example),
+		}}
 	}
 	return d.example(code)
 }

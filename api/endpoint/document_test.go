@@ -63,7 +63,8 @@ func TestTheDocumentDescribesACreate(t *testing.T) {
 	for status := range create.Responses.Map() {
 		statuses = append(statuses, status)
 	}
-	require.ElementsMatch(t, []string{"201", "400", "401", "409", "408", "413", "415", "422", "500", "503", "504"}, statuses)
+	require.ElementsMatch(t, []string{"201", "400", "401", "409", "408", "413", "415", "422", "500", "503", "504"},
+		statuses)
 	require.Contains(t, create.Responses.Status(201).Value.Headers, "idempotency-replayed")
 	require.Contains(t, create.Responses.Status(503).Value.Headers, "Retry-After")
 	require.Contains(t, create.Responses.Status(409).Value.Content["application/json"].Examples, "lane_occupied")
@@ -87,8 +88,9 @@ func TestTheDocumentShowsResponsesAsTheyAre(t *testing.T) {
 	page := serve(h, httptest.NewRequest("GET", prefix+"/openapi.json", nil)).Body.String()
 	require.Contains(t, page, `"sessionView":{"value":`+shown+`}`)
 	require.Contains(t, page, `"sessionViewList":{"value":[`+shown+`]}`)
-	require.Contains(t, page, `"lane_occupied":{"summary":"lane is occupied by another session","value":{"error":"lane is occupied `+
-		`by another session","code":"lane_occupied","trace_id":"4bf92f3577b34da6a3ce929d0e0e4736"}}`)
+	require.Contains(t, page,
+		`"lane_occupied":{"summary":"lane is occupied by another session","value":{"error":"lane is occupied `+
+			`by another session","code":"lane_occupied","trace_id":"4bf92f3577b34da6a3ce929d0e0e4736"}}`)
 	require.Contains(t, page, `"fields":{"id":"must be a UUID like `+ExampleID+`"}`)
 
 	answer := served(t, h).Paths.Value("/sessions").Post.Responses.Status(201).Value
@@ -96,7 +98,8 @@ func TestTheDocumentShowsResponsesAsTheyAre(t *testing.T) {
 		asJSON(t, answer.Content["application/json"].Examples))
 
 	d := &demo{}
-	chosen := []Endpoint{Handle("GET", "/x", 200, "X", NoInput, do(d, func(Empty) changed { return changed{} })).Example(changed{Duration: 7})}
+	chosen := []Endpoint{Handle("GET", "/x", 200, "X", NoInput,
+		do(d, func(Empty) changed { return changed{} })).Example(changed{Duration: 7})}
 	doc := d.api().Document(Reference{Prefix: prefix}, chosen)
 	require.JSONEq(t, `{"id":"`+uuid.Nil.String()+`","duration":7}`,
 		asJSON(t, doc.Paths.Value("/x").Get.Responses.Status(200).Value.Content["application/json"].Example))
@@ -122,12 +125,14 @@ func TestGroupsDescriptionsAndHeadersOfTheDocument(t *testing.T) {
 		return Handle("GET", path, 200, "Summary", NoInput, do(d, func(Empty) passedOn { return passedOn{} }))
 	}
 	endpoints := slices.Concat(
-		Group("First", "What comes first", get("/a").Describe("More of it"), get("/b")), Group("Then", "The rest", get("/c")), Group("First", "", get("/d")))
+		Group("First", "What comes first", get("/a").Describe("More of it"), get("/b")),
+		Group("Then", "The rest", get("/c")), Group("First", "", get("/d")))
 	doc := d.api().Document(Reference{
 		Prefix: prefix, Deprecated: true,
 		Headers: openapi3.Headers{"Deprecation": Header("Since when", openapi3.NewStringSchema())},
 	}, endpoints)
-	require.JSONEq(t, `[{"name":"First","description":"What comes first"},{"name":"Then","description":"The rest"}]`, asJSON(t, doc.Tags))
+	require.JSONEq(t, `[{"name":"First","description":"What comes first"},{"name":"Then","description":"The rest"}]`,
+		asJSON(t, doc.Tags))
 	operation := doc.Paths.Value("/a").Get
 	require.Equal(t, "More of it", operation.Description)
 	require.Equal(t, []string{"First"}, operation.Tags)
@@ -136,7 +141,8 @@ func TestGroupsDescriptionsAndHeadersOfTheDocument(t *testing.T) {
 		require.Contains(t, answer.Value.Headers, "Deprecation", status)
 		require.Contains(t, answer.Value.Headers, "trace-id", status)
 	}
-	require.JSONEq(t, `{"description":"The receiver's status","schema":{"type":"integer","description":"The receiver's status","examples":[202]}}`,
+	require.JSONEq(t,
+		`{"description":"The receiver's status","schema":{"type":"integer","description":"The receiver's status","examples":[202]}}`,
 		asJSON(t, operation.Responses.Status(200).Value.Headers["webhook-status"]))
 }
 

@@ -229,9 +229,9 @@ func (a *API) refuseReuse(ctx context.Context, in *Input, refusal error) error {
 func NoBody[C, A any](C, A) Empty { return Empty{} }
 
 func (in *Input) key() string {
-	return in.Header(keyHeader, 255, "Makes repeating safe: within 24 hours the same request under the same key has no "+
-		"second effect and gets the first successful answer again, with the header "+replayedHeader+": true. "+
-		"A refused request frees its key.")
+	return in.Header(keyHeader, 255, "Makes repeating safe: within 24 hours the same request under the same key "+
+		"has no second effect and gets the first successful answer again, with the header "+replayedHeader+
+		": true. A refused request frees its key.")
 }
 
 // fingerprint identifies a request by its method, path, query and body. None of the first three can contain a newline.

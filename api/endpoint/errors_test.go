@@ -27,17 +27,49 @@ func TestTheResponsesToErrors(t *testing.T) {
 		retry   string
 		defects int
 	}{
-		"a code and its own sentence":           {refused{"lane_occupied", "lane 3 is taken"}, "lane_occupied", "lane 3 is taken", "", 0},
-		"wrapped":                               {fmt.Errorf("range 7: %w", refused{"lane_occupied", "lane 3 is taken"}), "lane_occupied", "lane 3 is taken", "", 0},
-		"joined":                                {errors.Join(errors.New("x"), refused{"lane_occupied", "lane 3 is taken"}), "lane_occupied", "lane 3 is taken", "", 0},
-		"only a code":                           {Refusal("lane_occupied"), "lane_occupied", "lane is occupied by another session", "", 0},
-		"the wait of the table":                 {Refusal("overloaded"), "overloaded", "too busy; nothing was changed", "2", 0},
-		"the wait of the error":                 {fmt.Errorf("x: %w", busy{1200 * time.Millisecond}), "overloaded", "queue is full", "2", 0},
-		"out of time":                           {fmt.Errorf("save: %w", context.DeadlineExceeded), "timeout", "the outcome is not known", "", 0},
-		"an unknown code":                       {refused{"no_such_code", "secret"}, "internal", "a defect of ours; quote the trace_id", "", 1},
-		"the code of a defect":                  {refused{"internal", "secret"}, "internal", "a defect of ours; quote the trace_id", "", 1},
-		"a bare error":                          {errors.New("secret"), "internal", "a defect of ours; quote the trace_id", "", 1},
-		"cancelled, the client still connected": {fmt.Errorf("secret: %w", context.Canceled), "internal", "a defect of ours; quote the trace_id", "", 1},
+		"a code and its own sentence": {
+			refused{"lane_occupied", "lane 3 is taken"},
+			"lane_occupied",
+			"lane 3 is taken", "", 0,
+		},
+		"wrapped": {fmt.Errorf("range 7: %w",
+			refused{"lane_occupied", "lane 3 is taken"}), "lane_occupied", "lane 3 is taken", "", 0},
+		"joined": {errors.Join(errors.New("x"),
+			refused{"lane_occupied", "lane 3 is taken"}), "lane_occupied", "lane 3 is taken", "", 0},
+		"only a code": {
+			Refusal("lane_occupied"), "lane_occupied",
+			"lane is occupied by another session", "", 0,
+		},
+		"the wait of the table": {
+			Refusal("overloaded"), "overloaded",
+			"too busy; nothing was changed", "2", 0,
+		},
+		"the wait of the error": {
+			fmt.Errorf("x: %w", busy{1200 * time.Millisecond}), "overloaded",
+			"queue is full", "2", 0,
+		},
+		"out of time": {
+			fmt.Errorf("save: %w", context.DeadlineExceeded), "timeout",
+			"the outcome is not known", "", 0,
+		},
+		"an unknown code": {
+			refused{"no_such_code", "secret"},
+			"internal",
+			"a defect of ours; quote the trace_id", "", 1,
+		},
+		"the code of a defect": {
+			refused{"internal", "secret"},
+			"internal",
+			"a defect of ours; quote the trace_id", "", 1,
+		},
+		"a bare error": {
+			errors.New("secret"), "internal",
+			"a defect of ours; quote the trace_id", "", 1,
+		},
+		"cancelled, the client still connected": {
+			fmt.Errorf("secret: %w", context.Canceled), "internal",
+			"a defect of ours; quote the trace_id", "", 1,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d, h := newDemo()
@@ -49,7 +81,8 @@ func TestTheResponsesToErrors(t *testing.T) {
 			require.Equal(t, c.retry, w.Header().Get("Retry-After"))
 			require.Len(t, d.defects, c.defects)
 			if c.defects > 0 {
-				require.True(t, strings.HasPrefix(d.defects[0], f.TraceID+" "), "the log has the cause under the trace id")
+				require.True(t, strings.HasPrefix(d.defects[0], f.TraceID+" "),
+					"the log has the cause under the trace id")
 				require.Contains(t, d.defects[0], c.err.Error())
 			}
 		})

@@ -24,7 +24,8 @@ func TestAllFaultsAreReportedAtOnce(t *testing.T) {
 	w := call(h, "POST", prefix+"/sessions",
 		`{"customer_name":" ","duration":481,"auto_start":"yes"}`, "Idempotency-Key", "")
 	require.Equal(t, Faults{
-		"customer_name":   "must be a text of 1 to 200 characters, not all of them invisible, none of them a control character",
+		"customer_name": "must be a text of 1 to 200 characters, not all of them invisible, none of them a " +
+			"control character",
 		"lane_id":         "is required",
 		"duration":        "must be an integer from 1 to 480",
 		"auto_start":      "must be true or false",
@@ -140,8 +141,10 @@ func TestTheTimeOfAModify(t *testing.T) {
 	for query, want := range map[string]int{
 		"time=15": 15, "time=+15": 15, "time=%2B15": 15, "time=-15": -15, "time=007": 7, "time=1000000": 1_000_000,
 		"time=1&time=2": 2, "time=x&time=2": 2,
-		"": 0, "time": 0, "time=": 0, "time=0": 0, "time=-0": 0, "time=+": 0, "time=++5": 0, "time=+-5": 0, "time=5+": 0,
-		"time=1.0": 0, "time=1e3": 0, "time=1000001": 0, "time=9999999999999999999999": 0, "TIME=5": 0, "time=2&time=x": 0,
+		"": 0, "time": 0, "time=": 0, "time=0": 0, "time=-0": 0, "time=+": 0, "time=++5": 0,
+		"time=+-5": 0, "time=5+": 0,
+		"time=1.0": 0, "time=1e3": 0, "time=1000001": 0, "time=9999999999999999999999": 0, "TIME=5": 0,
+		"time=2&time=x": 0,
 	} {
 		t.Run(query, func(t *testing.T) {
 			d, h := newDemo()

@@ -38,7 +38,8 @@ type text struct{ shortest, longest int }
 func (k text) parse(s string, form valueForm) (string, bool) {
 	s = strings.TrimSpace(s)
 	length := utf8.RuneCountInString(s)
-	fits := k.shortest <= length && length <= k.longest && utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
+	fits := k.shortest <= length && length <= k.longest && utf8.ValidString(s) &&
+		!strings.ContainsFunc(s, unicode.IsControl)
 	return s, fits && (k.shortest == 0 || strings.ContainsFunc(s, isVisible)) && form != literal
 }
 
@@ -55,7 +56,8 @@ func (k text) rule() string {
 	if k.shortest > 0 {
 		visible = "not all of them invisible, "
 	}
-	return fmt.Sprintf("a text of %d to %d characters, %snone of them a control character", k.shortest, k.longest, visible)
+	return fmt.Sprintf("a text of %d to %d characters, %snone of them a control character", k.shortest,
+		k.longest, visible)
 }
 
 // schema has no pattern, as tools generate unusable examples from one. The field's description states the rule.
@@ -83,7 +85,8 @@ func (k pairs) parse(s string, form valueForm) (map[string]string, bool) {
 }
 
 func (k pairs) rule() string {
-	return fmt.Sprintf("an object of at most %d texts without control characters, names and values together of at most %d bytes", k.most, k.bytes)
+	return fmt.Sprintf("an object of at most %d texts without control characters, names and values together of "+
+		"at most %d bytes", k.most, k.bytes)
 }
 
 func (k pairs) schema() *openapi3.Schema {
@@ -132,7 +135,8 @@ func (k ids) rule() string {
 }
 
 func (k ids) schema() *openapi3.Schema {
-	return openapi3.NewArraySchema().WithItems(id{}.schema()).WithMinItems(1).WithMaxItems(int64(k.most)).WithUniqueItems(true)
+	return openapi3.NewArraySchema().WithItems(id{}.schema()).WithMinItems(1).WithMaxItems(int64(k.most)).
+		WithUniqueItems(true)
 }
 
 // moment is a time as RFC 3339 writes it, with its offset from UTC.

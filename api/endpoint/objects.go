@@ -16,10 +16,13 @@ type Form[T any] struct {
 
 // Objects reads a required list of 1 to most objects from the body. Each says by the field key which form it has. The
 // fault of a field stands under its place: operations[3].duration.
-func Objects[T any](in *Input, name string, most int, description, key string, example any, forms ...Form[T]) (list []T) {
+func Objects[T any](in *Input, name string, most int, description, key string, example any,
+	forms ...Form[T],
+) (list []T) {
 	if in.request == nil {
 		in.fields = append(in.fields, field{
-			place: inBody, name: name, description: description, required: true, example: example, schema: schemaOf(most, key, forms),
+			place: inBody, name: name, description: description, required: true, example: example,
+			schema: schemaOf(most, key, forms),
 		})
 		return nil
 	}

@@ -61,7 +61,10 @@ func TestAPageKeepsItsRoomUntilItIsWritten(t *testing.T) {
 	require.Equal(t, 8, pieces)
 	require.Zero(t, reserved)
 	api.ReservePage = func(context.Context) (PageRoom, error) { return PageRoom{}, errors.New("no room") }
-	for path, status := range map[string]int{"/words": http.StatusInternalServerError, "/all": http.StatusInternalServerError, "/word": http.StatusOK} {
+	for path, status := range map[string]int{
+		"/words": http.StatusInternalServerError,
+		"/all":   http.StatusInternalServerError, "/word": http.StatusOK,
+	} {
 		w := httptest.NewRecorder()
 		r.ServeHTTP(w, httptest.NewRequest(http.MethodGet, prefix+path, nil))
 		require.Equal(t, status, w.Code, path)
@@ -85,7 +88,10 @@ func TestAPageIsWrittenAsLongAsItsClientReads(t *testing.T) {
 		want  int
 		after time.Duration
 	}{
-		"slow": {func(int) time.Duration { return pieceTimeout - time.Second }, len(body), 10 * (pieceTimeout - time.Second)},
+		"slow": {
+			func(int) time.Duration { return pieceTimeout - time.Second }, len(body),
+			10 * (pieceTimeout - time.Second),
+		},
 		"stops reading": {func(piece int) time.Duration {
 			if piece == 2 {
 				return time.Hour
@@ -96,7 +102,8 @@ func TestAPageIsWrittenAsLongAsItsClientReads(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began := time.Now()
-				w := &timedClient{httptest.NewRecorder(), c.takes, 0, began.Add(30 * time.Second)} // as the server has it
+				// as the server has it
+				w := &timedClient{httptest.NewRecorder(), c.takes, 0, began.Add(30 * time.Second)}
 				writePieces(w, body)
 				require.Equal(t, c.want, w.Body.Len())
 				require.Equal(t, c.after, time.Since(began))

@@ -20,7 +20,8 @@ func TestAResponseThatAppendsItsOwnJSON(t *testing.T) {
 	spell := func(w string) Appender[word] {
 		return func(buffer []byte) []byte { return append(append(append(buffer, `{"word":"`...), w...), `"}`...) }
 	}
-	e := Handle("GET", "/{word}", 200, "One word", func(in *Input) string { return in.PathOneOf("word", "The word", "yes", "no") },
+	e := Handle("GET", "/{word}", 200, "One word",
+		func(in *Input) string { return in.PathOneOf("word", "The word", "yes", "no") },
 		func(_ context.Context, word string) (Appender[word], error) { return spell(word), nil })
 	api.Mount(r, prefix, []Endpoint{e})
 	document := api.Document(Reference{Prefix: prefix}, []Endpoint{e})

@@ -72,16 +72,17 @@ func TestAFinishedRequestIsCancelled(t *testing.T) {
 			api.Timeout = time.Hour
 			r := api.Router()
 			var kept context.Context
-			api.Mount(r, prefix, []Endpoint{Handle("GET", "/", 200, "Quick", NoInput, func(ctx context.Context, _ Empty) (Empty, error) {
-				if waits {
-					require.NoError(t, ctx.Err())
-					deadline, ok := ctx.Deadline()
-					require.True(t, ok)
-					require.WithinDuration(t, time.Now().Add(time.Hour), deadline, time.Minute)
-				}
-				kept = ctx
-				return Empty{}, nil
-			})})
+			api.Mount(r, prefix, []Endpoint{Handle("GET", "/", 200, "Quick", NoInput,
+				func(ctx context.Context, _ Empty) (Empty, error) {
+					if waits {
+						require.NoError(t, ctx.Err())
+						deadline, ok := ctx.Deadline()
+						require.True(t, ok)
+						require.WithinDuration(t, time.Now().Add(time.Hour), deadline, time.Minute)
+					}
+					kept = ctx
+					return Empty{}, nil
+				})})
 			w := httptest.NewRecorder()
 			r.ServeHTTP(w, httptest.NewRequest("GET", prefix+"/", nil))
 			require.Equal(t, http.StatusOK, w.Code)

@@ -111,7 +111,8 @@ func load(documents fs.FS, name string, entry fs.DirEntry) (document, error) {
 }
 
 var markdown = goldmark.New(
-	goldmark.WithExtensions(extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute))), // no inline style
+	// no inline style
+	goldmark.WithExtensions(extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute))),
 	goldmark.WithParserOptions(parser.WithAutoHeadingID()),
 )
 

@@ -27,7 +27,8 @@ func get(documents fs.FS, at string) *httptest.ResponseRecorder {
 
 func TestADocumentIsAPage(t *testing.T) {
 	documents := fstest.MapFS{
-		"guide.md":          {Data: []byte("# A & B\n\nSee [below](#second-part) and [a kit](kits/a.py).\n\n## Second part\n\n| a | b |\n|---|--:|\n| `1` | <script>2</script> |\n")},
+		"guide.md": {Data: []byte("# A & B\n\nSee [below](#second-part) and [a kit](kits/a.py).\n\n## " +
+			"Second part\n\n| a | b |\n|---|--:|\n| `1` | <script>2</script> |\n")},
 		"kits/a.py":         {Data: []byte("print('<b>')\n")},
 		"kits/01 Sell.json": {Data: []byte("{}")},
 	}
@@ -47,7 +48,8 @@ func TestADocumentIsAPage(t *testing.T) {
 	require.Equal(t, "text/plain; charset=utf-8", file.Header().Get("Content-Type"))
 	require.Equal(t, "print('<b>')\n", file.Body.String())
 	for _, folder := range []string{"/docs/kits", "/docs/kits/"} {
-		require.Contains(t, get(documents, folder).Body.String(), `<a href="/docs/kits/01%20Sell.json">01 Sell.json</a>`)
+		require.Contains(t, get(documents, folder).Body.String(),
+			`<a href="/docs/kits/01%20Sell.json">01 Sell.json</a>`)
 	}
 	require.Contains(t, get(documents, "/docs/").Body.String(), `<a href="/docs/guide.md">`)
 	require.Equal(t, "{}", get(documents, "/docs/kits/01%20Sell.json").Body.String())

@@ -140,8 +140,12 @@ func (f *fixture) restart(transport http.RoundTripper, key string) {
 	for status, codes := range map[int][]string{
 		400: {"invalid_request", "purchase_malformed"}, 401: {"unauthorized"}, 403: {"cross_site"},
 		404: {"not_found", "session_not_found", "session_ended"},
-		405: {"method_not_allowed"}, 409: {"not_waiting", "no_purchasing", "purchase_pending", "too_many_unresolved", "duration_out_of_range", "products_not_configured"},
-		408: {"request_timeout"}, 413: {"too_large"}, 415: {"unsupported_media_type"}, 500: {"internal"}, 502: {"products_failed"},
+		405: {"method_not_allowed"}, 409: {
+			"not_waiting", "no_purchasing", "purchase_pending", "too_many_unresolved",
+			"duration_out_of_range", "products_not_configured",
+		},
+		408: {"request_timeout"}, 413: {"too_large"}, 415: {"unsupported_media_type"}, 500: {"internal"},
+		502: {"products_failed"},
 		503: {"store_unavailable", "starting", "overloaded", "not_owner"}, 504: {"timeout"},
 	} {
 		for _, code := range codes {

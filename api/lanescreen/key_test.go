@@ -28,7 +28,8 @@ func TestALanesCookieIsInvalidForOtherLanes(t *testing.T) {
 	f := newFixture(t).opened()
 	require.Equal(t, http.StatusOK, f.sendAs(lane1, "GET", "/lane/"+lane1, "").Code)
 	for path, method := range map[string]string{
-		"": "GET", "/stream": "GET", "/products": "GET", "/picture": "GET", "/help": "POST", "/start": "POST", "/purchase": "POST",
+		"": "GET", "/stream": "GET", "/products": "GET", "/picture": "GET", "/help": "POST", "/start": "POST",
+		"/purchase": "POST",
 	} {
 		response := f.sendAs(lane1, method, "/lane/"+lane2+path, "{}")
 		require.Equal(t, http.StatusUnauthorized, response.Code, path)

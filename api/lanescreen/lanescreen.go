@@ -127,11 +127,15 @@ func (l *screen) keyDestination(r *http.Request) (uuid.UUID, routing.Way) {
 
 func (l *screen) endpoints() map[string]endpoint.Endpoint {
 	return map[string]endpoint.Endpoint{
-		"/start": endpoint.Handle("POST", "/", 204, "The customer has entered the lane", readStart, endpoint.WithTarget(l.target, start)),
-		"/help":  endpoint.Handle("POST", "/", 204, "Call for help", endpoint.NoInput, endpoint.WithTarget(l.target, callHelp)),
-		"/products": endpoint.Handle("GET", "/", 200, "What can be bought", endpoint.NoInput, endpoint.WithTarget(l.target, l.products)).
+		"/start": endpoint.Handle("POST", "/", 204, "The customer has entered the lane", readStart,
+			endpoint.WithTarget(l.target, start)),
+		"/help": endpoint.Handle("POST", "/", 204, "Call for help", endpoint.NoInput,
+			endpoint.WithTarget(l.target, callHelp)),
+		"/products": endpoint.Handle("GET", "/", 200, "What can be bought", endpoint.NoInput,
+			endpoint.WithTarget(l.target, l.products)).
 			WithoutTimeout(),
-		"/time": endpoint.Handle("GET", "/", 200, "The time that can be bought", endpoint.NoInput, endpoint.WithTarget(l.target, l.time)).
+		"/time": endpoint.Handle("GET", "/", 200, "The time that can be bought", endpoint.NoInput,
+			endpoint.WithTarget(l.target, l.time)).
 			WithoutTimeout(),
 		"/purchase": endpoint.Handle("POST", "/", 202, "Buy", readPurchase, l.buy),
 	}

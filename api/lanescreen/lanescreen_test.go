@@ -29,7 +29,8 @@ func TestAShootersCommandsGoToTheirLane(t *testing.T) {
 	}{
 		{"/start", `{"session_id":"` + session1 + `"}`, 204, lane1 + ": enter {Session:" + session1 + " Age:0s}"},
 		{"/help", "", 204, lane1 + ": call_help {}"},
-		{"/purchase", cartOf + `[{"id":"time","qty":30},{"id":"9mm","qty":2}]}`, 202, lane1 + ": " + session1 + " buys [{time 30} {9mm 2}] in " + purchase1},
+		{"/purchase", cartOf + `[{"id":"time","qty":30},{"id":"9mm","qty":2}]}`, 202, lane1 + ": " + session1 +
+			" buys [{time 30} {9mm 2}] in " + purchase1},
 		{"/start", `{}`, 400, ""},
 		{"/purchase", `{}`, 400, ""},
 		{"/purchase", cartOf + `{"id":"time","qty":30}}`, 400, ""},
@@ -83,26 +84,33 @@ func TestTheStreamShowsItsLane(t *testing.T) {
 	f := newFixture(t).opened()
 	next := f.openStream()
 	const now = `{"now":"2026-05-01T12:01:30.250Z","lane":`
-	require.Equal(t, `picture `+now+`{"name":"Lane 1","phase":"running","held":false,"for_sale":false,"reserved":false,"help":null,"purchasing":true,"currency":"EUR","clear_ms":0,`+
-		`"session":{"session_id":"`+session1+`","customer_name":"Jo Smith","duration":60,"left_ms":2910000,"paused_by_hold":false},"purchase":null}}`, next())
+	require.Equal(t, `picture `+now+
+		`{"name":"Lane 1","phase":"running","held":false,"for_sale":false,"reserved":false,"help":null,"purchasing":true,"currency":"EUR","clear_ms":0,`+
+		`"session":{"session_id":"`+session1+
+		`","customer_name":"Jo Smith","duration":60,"left_ms":2910000,"paused_by_hold":false},"purchase":null}}`,
+		next())
 	f.change(0, func(l *lanes.Lane) {
 		s := *l.Session
 		s.Phase, s.ByHold = lanes.Paused, true
 		s.Purchase = &lanes.Purchase{ID: uuid.MustParse(purchase1), Phase: lanes.Declined, UserMessage: "Sold out."}
 		l.Held, l.Session, l.Help = true, &s, &lanes.HelpCall{Coming: true}
 	})
-	require.Equal(t, `change `+now+`{"name":"Lane 1","phase":"paused","held":true,"for_sale":false,"reserved":false,"help":{"coming":true},"purchasing":true,"currency":"EUR","clear_ms":0,`+
-		`"session":{"session_id":"`+session1+`","customer_name":"Jo Smith","duration":60,"left_ms":3000000,"paused_by_hold":true},`+
+	require.Equal(t, `change `+now+
+		`{"name":"Lane 1","phase":"paused","held":true,"for_sale":false,"reserved":false,"help":{"coming":true},"purchasing":true,"currency":"EUR","clear_ms":0,`+
+		`"session":{"session_id":"`+session1+
+		`","customer_name":"Jo Smith","duration":60,"left_ms":3000000,"paused_by_hold":true},`+
 		`"purchase":{"purchase_id":"`+purchase1+`","phase":"refused","user_message":"Sold out."}}}`, next())
 	f.change(0, func(l *lanes.Lane) {
 		l.Session, l.Help, l.Held, l.Sale = nil, nil, false, lanes.OnSale
 		l.Uncleared, l.ClearAfter = &lanes.Uncleared{Since: noon}, 2*time.Minute
 	})
-	require.Equal(t, `change `+now+`{"name":"Lane 1","phase":"free","held":false,"for_sale":true,"reserved":false,"help":null,"purchasing":false,"currency":"EUR","clear_ms":30000,"session":null,"purchase":null}}`, next())
+	require.Equal(t, `change `+now+
+		`{"name":"Lane 1","phase":"free","held":false,"for_sale":true,"reserved":false,"help":null,"purchasing":false,"currency":"EUR","clear_ms":30000,"session":null,"purchase":null}}`, next())
 	f.change(0, func(l *lanes.Lane) {
 		l.Uncleared, l.Reservation = nil, &lanes.Reservation{ID: uuid.New(), Made: noon, Term: 2 * time.Minute}
 	})
-	require.Equal(t, `change `+now+`{"name":"Lane 1","phase":"free","held":false,"for_sale":true,"reserved":true,"help":null,"purchasing":false,"currency":"EUR","clear_ms":0,"session":null,"purchase":null}}`, next())
+	require.Equal(t, `change `+now+
+		`{"name":"Lane 1","phase":"free","held":false,"for_sale":true,"reserved":true,"help":null,"purchasing":false,"currency":"EUR","clear_ms":0,"session":null,"purchase":null}}`, next())
 }
 
 // messageCounter counts the messages of a stream inside a synctest bubble.
@@ -158,20 +166,25 @@ func TestTheOpenScreensOfALaneAreLimited(t *testing.T) {
 func TestProductsAreFetchedForTheSessionOnTheLane(t *testing.T) {
 	f := newFixture(t).opened()
 	f.shop = catalog.Catalogue{
-		Time: []catalog.Product{{ID: "time", DisplayName: "Lane time", Price: "0.40", MinQty: 15, MaxQty: 120, IncrementBy: 15}},
+		Time: []catalog.Product{{
+			ID: "time", DisplayName: "Lane time", Price: "0.40", MinQty: 15, MaxQty: 120,
+			IncrementBy: 15,
+		}},
 		Ammo: []catalog.Product{
 			{ID: "a", DisplayName: "A", Price: "1e3", MinQty: 1, MaxQty: 9, IncrementBy: 1},
 			{ID: "b", DisplayName: "B", Price: "12345678901234567.123456", MinQty: 1, MaxQty: 9, IncrementBy: 1},
 		},
 	}
 	response := f.send("GET", "/lane/"+lane1+"/products", "")
-	require.JSONEq(t, `{"time":[{"id":"time","display_name":"Lane time","price":"0.40","max_qty":120,"min_qty":15,"increment_by":15,"picture":""}],`+
-		`"targets":[],"ammo":[`+
-		`{"id":"a","display_name":"A","price":"1000","max_qty":9,"min_qty":1,"increment_by":1,"picture":""},`+
-		`{"id":"b","display_name":"B","price":"12345678901234567.123456","max_qty":9,"min_qty":1,"increment_by":1,"picture":""}],"rentals":[]}`,
+	require.JSONEq(t,
+		`{"time":[{"id":"time","display_name":"Lane time","price":"0.40","max_qty":120,"min_qty":15,"increment_by":15,"picture":""}],`+
+			`"targets":[],"ammo":[`+
+			`{"id":"a","display_name":"A","price":"1000","max_qty":9,"min_qty":1,"increment_by":1,"picture":""},`+
+			`{"id":"b","display_name":"B","price":"12345678901234567.123456","max_qty":9,"min_qty":1,"increment_by":1,"picture":""}],"rentals":[]}`,
 		response.Body.String())
 	require.Equal(t, session1, f.shopping)
-	require.JSONEq(t, `[{"id":"time","display_name":"Lane time","price":"0.40","max_qty":120,"min_qty":15,"increment_by":15,"picture":""}]`,
+	require.JSONEq(t,
+		`[{"id":"time","display_name":"Lane time","price":"0.40","max_qty":120,"min_qty":15,"increment_by":15,"picture":""}]`,
 		f.send("GET", "/lane/"+lane1+"/time", "").Body.String())
 
 	f.noShop = &catalog.Failed{}
@@ -186,7 +199,10 @@ func TestProductsAreFetchedForTheSessionOnTheLane(t *testing.T) {
 // A shooter is offered as much time as fits before the range closes, and none where too little does.
 func TestOnlyTimeThatFitsIsOffered(t *testing.T) {
 	f := newFixture(t).opened() // the session on the lane ends at 12:50
-	f.shop = catalog.Catalogue{Time: []catalog.Product{{ID: "time", DisplayName: "Lane time", Price: "0.40", MinQty: 15, MaxQty: 120, IncrementBy: 15}}}
+	f.shop = catalog.Catalogue{Time: []catalog.Product{{
+		ID: "time", DisplayName: "Lane time", Price: "0.40", MinQty: 15,
+		MaxQty: 120, IncrementBy: 15,
+	}}}
 	closing := func(minutes int) {
 		f.change(0, func(l *lanes.Lane) {
 			hours := &lanes.Hours{Zone: time.UTC}

@@ -66,9 +66,15 @@ type picture struct {
 
 // NewPictures fetches the pictures of each range with its transport, which refuses addresses that are not allowed.
 func NewPictures(userAgent string, transports map[uuid.UUID]http.RoundTripper) *Pictures {
-	p := &Pictures{userAgent: userAgent, sources: map[uuid.UUID]source{}, entries: map[pictureID]*list.Element{}, recent: list.New()}
+	p := &Pictures{
+		userAgent: userAgent, sources: map[uuid.UUID]source{}, entries: map[pictureID]*list.Element{},
+		recent: list.New(),
+	}
 	for id, transport := range transports {
-		p.sources[id] = source{http.Client{Transport: transport, CheckRedirect: limitRedirects}, make(chan struct{}, maxFetches)}
+		p.sources[id] = source{
+			http.Client{Transport: transport, CheckRedirect: limitRedirects},
+			make(chan struct{}, maxFetches),
+		}
 	}
 	return p
 }

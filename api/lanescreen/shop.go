@@ -120,9 +120,10 @@ type cart struct {
 
 func readPurchase(in *endpoint.Input) cart {
 	return cart{
-		purchase: in.ID("purchase_id", "Chosen by the screen; the same one again is the same purchase", endpoint.ExampleID),
-		session:  in.ID("session_id", "The session on the lane", endpoint.ExampleID),
-		items:    in.JSON("items", "Products and how many of each", []lanes.Item{{ID: lanes.TimeItem, Qty: 30}}),
+		purchase: in.ID("purchase_id", "Chosen by the screen; the same one again is the same purchase",
+			endpoint.ExampleID),
+		session: in.ID("session_id", "The session on the lane", endpoint.ExampleID),
+		items:   in.JSON("items", "Products and how many of each", []lanes.Item{{ID: lanes.TimeItem, Qty: 30}}),
 	}
 }
 

@@ -20,17 +20,18 @@ type message struct {
 
 // laneView is the lane as its shooter sees it, at the time of the message.
 type laneView struct {
-	Name       string        `json:"name"`
-	Phase      lanes.Phase   `json:"phase"`
-	Held       bool          `json:"held"`
-	ForSale    bool          `json:"for_sale"` // and in working order
-	Reserved   bool          `json:"reserved"` // a POS is being paid for it
-	Help       *helpView     `json:"help"`
-	Purchasing bool          `json:"purchasing"`
-	Currency   string        `json:"currency"` // of prices; empty: none is shown
-	ClearMS    int64         `json:"clear_ms"` // the last session's time is up, and its customer has so long to clear the lane
-	Session    *sessionView  `json:"session"`
-	Purchase   *purchaseView `json:"purchase"`
+	Name       string      `json:"name"`
+	Phase      lanes.Phase `json:"phase"`
+	Held       bool        `json:"held"`
+	ForSale    bool        `json:"for_sale"` // and in working order
+	Reserved   bool        `json:"reserved"` // a POS is being paid for it
+	Help       *helpView   `json:"help"`
+	Purchasing bool        `json:"purchasing"`
+	Currency   string      `json:"currency"` // of prices; empty: none is shown
+	// the last session's time is up, and its customer has so long to clear the lane
+	ClearMS  int64         `json:"clear_ms"`
+	Session  *sessionView  `json:"session"`
+	Purchase *purchaseView `json:"purchase"`
 }
 
 type helpView struct {
@@ -60,7 +61,10 @@ type purchaseView struct {
 const free lanes.Phase = "free"
 
 func viewOf(s lanes.LaneStatus, now lanes.Instant) laneView {
-	lane := laneView{Name: s.Name, Phase: free, Held: s.Lane.Held, ForSale: s.Lane.ForSale() && s.NotUsable == "", Reserved: s.Lane.ReservedFor(now) > 0, ClearMS: s.Lane.ToClear(now).Milliseconds()}
+	lane := laneView{
+		Name: s.Name, Phase: free, Held: s.Lane.Held, ForSale: s.Lane.ForSale() && s.NotUsable == "",
+		Reserved: s.Lane.ReservedFor(now) > 0, ClearMS: s.Lane.ToClear(now).Milliseconds(),
+	}
 	if s.Lane.Help != nil {
 		lane.Help = &helpView{s.Lane.Help.Coming}
 	}
@@ -70,7 +74,10 @@ func viewOf(s lanes.LaneStatus, now lanes.Instant) laneView {
 	}
 	view := s.Lane.View(now)
 	lane.Phase, lane.Purchasing = view.Phase, view.Purchasing
-	lane.Session = &sessionView{view.ID, view.Customer, view.Minutes, view.Remaining.Milliseconds(), session.ByHold, s.Lane.UntilStart(now), s.Lane.GraceLeft(now), screens.MarksOf(s.Lane), screens.OpenEndOf(s.Lane, now)}
+	lane.Session = &sessionView{
+		view.ID, view.Customer, view.Minutes, view.Remaining.Milliseconds(), session.ByHold,
+		s.Lane.UntilStart(now), s.Lane.GraceLeft(now), screens.MarksOf(s.Lane), screens.OpenEndOf(s.Lane, now),
+	}
 	if p := session.Purchase; p != nil {
 		lane.Purchase = &purchaseView{p.ID, p.Phase, p.UserMessage}
 	}
@@ -104,7 +111,8 @@ func (l *screen) stream(w http.ResponseWriter, r *http.Request) {
 			seen, nextEvent = version, "change"
 			view := viewOf(status, now)
 			view.Currency = running.Layout().Currency
-			return event, message{endpoint.Stamp(now.Wall), view, screens.ViewHours(status.Lane.SaleHours(), now.Wall)}, wake
+			return event, message{endpoint.Stamp(now.Wall), view, screens.ViewHours(status.Lane.SaleHours(), now.Wall)},
+				wake
 		},
 		Beat: func() (time.Time, bool) {
 			current, err := l.Range(lane.Range)

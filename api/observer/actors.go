@@ -72,9 +72,10 @@ func readActors(in *endpoint.Input) wanted {
 		kind:    in.QueryOneOf("kind", "", "Only of that kind", "range", "lane", "connection", "events"),
 		state:   in.QueryFilter("state", 30, "Only in that state"),
 		heldUp:  in.QueryOneOf("trouble", "false", "Only those that something holds up", "true", "false") == "true",
-		search:  strings.ToLower(in.QueryText("search", 100, "A part of the name of the lane, the range or the webhook")),
-		order: in.QueryOneOf("sort", byUrgency, "What comes first: the most urgent, the largest backlog, the longest in its state, the most restarts, "+
-			"the latest timer", byUrgency, byBacklog, byAge, byRestarts, byLateness),
+		search: strings.ToLower(in.QueryText("search", 100,
+			"A part of the name of the lane, the range or the webhook")),
+		order: in.QueryOneOf("sort", byUrgency, "What comes first: the most urgent, the largest backlog, the longest "+
+			"in its state, the most restarts, the latest timer", byUrgency, byBacklog, byAge, byRestarts, byLateness),
 		limit: in.QueryLimit("limit", 1, maxActors, 100, "The most that are returned"),
 	}
 }
@@ -131,9 +132,11 @@ func viewOfTable(l look, w wanted) actorsView {
 
 func viewOfActor(now time.Time, a observed) actorView {
 	v := actorView{
-		Range: a.rangeID, RangeName: a.rangeName, Lane: endpoint.Optional(a.Lane), Name: a.Name, Webhook: a.Webhook, Kind: a.Kind,
-		State: a.State, Mailbox: a.Mailbox, Waiting: a.Waiting, Oldest: viewOfAwaited(a.Oldest), AtHand: viewOfAwaited(a.AtHand),
-		Taken: a.Taken, Restarts: a.Panics.Count,
+		Range: a.rangeID, RangeName: a.rangeName, Lane: endpoint.Optional(a.Lane), Name: a.Name,
+		Webhook: a.Webhook, Kind: a.Kind,
+		State: a.State, Mailbox: a.Mailbox, Waiting: a.Waiting, Oldest: viewOfAwaited(a.Oldest),
+		AtHand: viewOfAwaited(a.AtHand),
+		Taken:  a.Taken, Restarts: a.Panics.Count,
 	}
 	if !a.Since.IsZero() {
 		v.Since = new(endpoint.Stamp(a.Since))

@@ -51,7 +51,8 @@ type Settings struct {
 	// Waiting returns the number of messages in mailboxes, by kind of actor.
 	Waiting func() map[string]int
 	Who     func(context.Context) string // the name of the operator's token
-	Closing <-chan struct{}              // closed when another configuration is in force, and when the gateway stops: streams end
+	// closed when another configuration is in force, and when the gateway stops: streams end
+	Closing <-chan struct{}
 }
 
 // observerOf is the handlers.
@@ -81,8 +82,10 @@ func Mount(r chi.Router, a *endpoint.API, settings Settings, guard func(http.Han
 		endpoint.Handle("GET", "/actors", 200, "Every actor, and what holds it up", readActors, s.actors),
 		endpoint.Stream("/actors/stream", "The same, again whenever it is another one", "", readActors, s.follow),
 		lane("/lanes/{lane_id}"),
-		endpoint.Handle("POST", "/lanes/{lane_id}/reconnect", 204, "Make the link to a lane's hardware anew", readLane, s.reconnect),
-	}, headers, streamToFollowers, servePageToBrowsers(files.Page("page.html", a.Fail)), guard, s.Router.Route(a.Fail, s.ofQuery))
+		endpoint.Handle("POST", "/lanes/{lane_id}/reconnect", 204, "Make the link to a lane's hardware anew",
+			readLane, s.reconnect),
+	}, headers, streamToFollowers, servePageToBrowsers(files.Page("page.html", a.Fail)), guard,
+		s.Router.Route(a.Fail, s.ofQuery))
 }
 
 // ofQuery is the destination of a request that names its range. What names none is answered of the ranges of this node.

@@ -20,8 +20,10 @@ func TestThePageHasATextForEachReasonAndState(t *testing.T) {
 		require.True(t, strings.Contains(string(texts), one) || strings.Contains(string(texts), several), code)
 	}
 	for _, state := range []string{
-		lanes.StateRunning, lanes.StateStoreDown, lanes.StateStarting, lanes.StateReady, lanes.StateSaving, lanes.StateMoving,
-		lanes.StateTogether, lanes.StateParked, lanes.StateSending, lanes.StateGone, elsewhere, lanes.ErrNotOwner.Code(),
+		lanes.StateRunning, lanes.StateStoreDown, lanes.StateStarting, lanes.StateReady, lanes.StateSaving,
+		lanes.StateMoving,
+		lanes.StateTogether, lanes.StateParked, lanes.StateSending, lanes.StateGone, elsewhere,
+		lanes.ErrNotOwner.Code(),
 		string(lanes.LinkUp), string(lanes.LinkDown), string(lanes.LinkFaulty),
 	} {
 		require.Contains(t, string(texts), `"state.`+state+`": `)

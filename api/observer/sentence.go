@@ -12,7 +12,8 @@ func sentenceOf(w lanes.Why, now time.Time) string {
 	since, next := span(now.Sub(w.Since)), span(w.Next.Sub(now))
 	switch w.Code {
 	case lanes.WhyStoreDown:
-		return fmt.Sprintf("The store has taken nothing for %s: %s. %s not saved, lanes keep their time and take closings only.",
+		return fmt.Sprintf("The store has taken nothing for %s: %s. %s not saved, lanes keep their time and "+
+			"take closings only.",
 			since, attempts(w), number(w.Count, "change is", "changes are"))
 	case lanes.WhyNotRunning:
 		return "The range does not run: " + w.Error + "."
@@ -20,30 +21,37 @@ func sentenceOf(w lanes.Why, now time.Time) string {
 		return fmt.Sprintf("It is parked and holds its hardware after %s, the last on %s: %s. It is tried again in %s.",
 			number(w.Count, "panic", "panics"), w.What, w.Error, next)
 	case lanes.WhyHold:
-		return fmt.Sprintf("It has been under a hold for %s, and its hardware has not confirmed that its fire line is locked: look at the lane.", since)
+		return fmt.Sprintf("It has been under a hold for %s, and its hardware has not confirmed that its fire line "+
+			"is locked: look at the lane.", since)
 	case lanes.WhyAtHand:
 		return fmt.Sprintf("It has been busy with %s for %s, and takes nothing else meanwhile.", w.What, since)
 	case lanes.WhySaving:
 		return fmt.Sprintf("It has been saving %s for %s: %s.", w.What, since, attempts(w))
 	case lanes.WhyUnsaved:
-		return fmt.Sprintf("%s in force and not saved for %s: %s.", number(w.Count, "change is", "changes are"), since, attempts(w))
+		return fmt.Sprintf("%s in force and not saved for %s: %s.", number(w.Count, "change is", "changes are"),
+			since, attempts(w))
 	case lanes.WhyGone:
-		return fmt.Sprintf("The webhook%s has answered 410 Gone: nothing is sent before the configuration is reloaded.", quoted(w.Other))
+		return fmt.Sprintf("The webhook%s has answered 410 Gone: nothing is sent before the configuration is reloaded.",
+			quoted(w.Other))
 	case lanes.WhyFault:
 		return "Its hardware reports: " + w.Error + "."
 	case lanes.WhyContested:
-		return fmt.Sprintf("A second controller dialled %s ago from %s and was refused: the link is that to %s.", since, w.Other, w.Address)
+		return fmt.Sprintf("A second controller dialled %s ago from %s and was refused: the link is that to %s.", since,
+			w.Other, w.Address)
 	case lanes.WhyDials:
 		return fmt.Sprintf("It dials%s again in %s, %s, not linked for %s: %s.",
 			quoted(w.Address), next, failed(w.Attempts), since, lastError(w))
 	case lanes.WhyDialling:
-		return fmt.Sprintf("It is dialling%s, %s, not linked for %s: %s.", quoted(w.Address), failed(w.Attempts), since, lastError(w))
+		return fmt.Sprintf("It is dialling%s, %s, not linked for %s: %s.", quoted(w.Address), failed(w.Attempts),
+			since, lastError(w))
 	case lanes.WhyAwaits:
 		return fmt.Sprintf("It has waited for its controller to dial for %s: %s.", since, lastError(w))
 	case lanes.WhyBehind:
-		return fmt.Sprintf("%s for the webhook%s, the oldest for %s.", number(w.Count, "event waits", "events wait"), quoted(w.Other), since)
+		return fmt.Sprintf("%s for the webhook%s, the oldest for %s.", number(w.Count, "event waits", "events wait"),
+			quoted(w.Other), since)
 	case lanes.WhyBacklog:
-		return fmt.Sprintf("%s, the oldest (%s) for %s.", number(w.Count, "request waits", "requests wait"), w.What, since)
+		return fmt.Sprintf("%s, the oldest (%s) for %s.", number(w.Count, "request waits", "requests wait"), w.What,
+			since)
 	case lanes.WhyStarting:
 		if w.Count > 0 {
 			return number(w.Count, "lane is", "lanes are") + " not loaded yet."

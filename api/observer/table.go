@@ -95,9 +95,11 @@ func (w wanted) of(l look) table {
 
 // matches reports whether the actor is wanted, whatever its state.
 func (w wanted) matches(actor *observed) bool {
-	return (w.rangeID == uuid.Nil || actor.rangeID == w.rangeID) && (w.kind == "" || actor.Kind == w.kind) && (!w.heldUp || actor.Why != nil) &&
+	return (w.rangeID == uuid.Nil || actor.rangeID == w.rangeID) && (w.kind == "" || actor.Kind == w.kind) &&
+		(!w.heldUp || actor.Why != nil) &&
 		(w.search == "" || strings.Contains(strings.ToLower(actor.Name), w.search) ||
-			strings.Contains(strings.ToLower(actor.rangeName), w.search) || strings.Contains(strings.ToLower(actor.Webhook), w.search))
+			strings.Contains(strings.ToLower(actor.rangeName), w.search) ||
+			strings.Contains(strings.ToLower(actor.Webhook), w.search))
 }
 
 // keep puts one more among the first, behind its equals, if it belongs there.

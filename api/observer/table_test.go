@@ -21,14 +21,19 @@ func manyActors(n int) []observed {
 	all := make([]observed, n)
 	for i := range all {
 		all[i] = observed{rangeName: "North", Observed: lanes.Observed{
-			Kind: "lane", Lane: uuid.New(), Name: fmt.Sprintf("Lane %d", i+1), State: lanes.StateReady, Waiting: chance.IntN(20),
-			Since: noon.Add(-time.Duration(chance.IntN(1000)) * time.Second), Panics: lanes.Panics{Count: chance.IntN(4)},
+			Kind: "lane", Lane: uuid.New(), Name: fmt.Sprintf("Lane %d", i+1), State: lanes.StateReady,
+			Waiting: chance.IntN(20),
+			Since:   noon.Add(-time.Duration(chance.IntN(1000)) * time.Second),
+			Panics:  lanes.Panics{Count: chance.IntN(4)},
 		}}
 		if chance.IntN(10) == 0 {
 			all[i].Late = new(time.Duration(chance.IntN(1000)))
 		}
 		if code := chance.IntN(2 * len(lanes.Urgency)); code < len(lanes.Urgency) {
-			all[i].Why = &lanes.Why{Code: lanes.Urgency[code], Since: noon.Add(-time.Duration(chance.IntN(100)) * time.Second)}
+			all[i].Why = &lanes.Why{
+				Code:  lanes.Urgency[code],
+				Since: noon.Add(-time.Duration(chance.IntN(100)) * time.Second),
+			}
 		}
 	}
 	return all

@@ -47,9 +47,10 @@ type kindView struct {
 }
 
 type rangeView struct {
-	ID       uuid.UUID               `json:"range_id"`
-	Name     string                  `json:"name"`
-	State    string                  `json:"state"`            // running, elsewhere, or the error code of why it does not run
+	ID   uuid.UUID `json:"range_id"`
+	Name string    `json:"name"`
+	// running, elsewhere, or the error code of why it does not run
+	State    string                  `json:"state"`
 	Reason   string                  `json:"reason,omitempty"` // what there is to say about the state
 	Node     string                  `json:"node"`             // that owns a range elsewhere
 	Lanes    int                     `json:"lanes"`
@@ -157,9 +158,13 @@ func (o *overview) add(id uuid.UUID, layout lanes.Layout, health lanes.ActorHeal
 	r := rangeView{
 		ID: id, Name: layout.Name, State: "running", Lanes: len(layout.Lanes), Live: health.Live,
 		Restarts: map[string]int{},
-		Links:    health.Links, Writable: health.Writable, Unsaved: health.Unsaved, NotSaved: health.NotSavedLanes, Events: health.Waiting,
+		Links:    health.Links, Writable: health.Writable, Unsaved: health.Unsaved, NotSaved: health.NotSavedLanes,
+		Events:  health.Waiting,
 		LateP99: milliseconds(health.LateP99),
-		Turns:   turnsView{health.Turns.Waiting, seconds(health.Turns.Longest), health.Turns.Turns, seconds(health.Turns.Median)},
+		Turns: turnsView{
+			health.Turns.Waiting, seconds(health.Turns.Longest), health.Turns.Turns,
+			seconds(health.Turns.Median),
+		},
 	}
 	maps.Copy(r.Restarts, health.Restarts) // {} instead of null if nothing was restarted
 	o.Ranges = append(o.Ranges, r)
@@ -176,10 +181,17 @@ func (o *overview) add(id uuid.UUID, layout lanes.Layout, health lanes.ActorHeal
 		o.Slowest = append(o.Slowest, slowView{laneName{id, slow.Lane, slow.Name}, viewOfCommand(slow.Commanded)})
 	}
 	for _, l := range health.Lanes {
-		o.Links = append(o.Links, linkView{laneName{id, l.Lane, l.Name}, l.Link, endpoint.Stamp(l.Since), l.Restarts, l.LastError})
+		o.Links = append(o.Links, linkView{
+			laneName{id, l.Lane, l.Name},
+			l.Link, endpoint.Stamp(l.Since),
+			l.Restarts, l.LastError,
+		})
 	}
 	for _, u := range health.NotSaved {
-		o.Unsaved = append(o.Unsaved, unsavedView{laneName{id, u.Lane, u.Name}, unsavedChanges{endpoint.Stamp(u.Since), u.Changes}})
+		o.Unsaved = append(o.Unsaved, unsavedView{
+			laneName{id, u.Lane, u.Name},
+			unsavedChanges{endpoint.Stamp(u.Since), u.Changes},
+		})
 	}
 }
 
@@ -321,9 +333,13 @@ func viewOf(now time.Time, rangeID uuid.UUID, rangeName string, health lanes.Lan
 	v := laneView{
 		At: endpoint.Stamp(now), RangeName: rangeName, laneName: laneName{rangeID, health.Link.Lane, health.Link.Name},
 		Held: health.Held, Locked: health.Locked, Unusable: endpoint.Optional(health.NotUsable),
-		Link: laneLink{health.Link.Link, endpoint.Stamp(health.Link.Since), health.Link.Restarts, health.Link.LastError},
+		Link: laneLink{
+			health.Link.Link, endpoint.Stamp(health.Link.Since), health.Link.Restarts,
+			health.Link.LastError,
+		},
 		Restarts: laneRestarts{
-			health.Restarts.Restarts, endpoint.OptionalStamp(&health.Restarts.Last), health.Restarts.Kind, health.Restarts.Message,
+			health.Restarts.Restarts, endpoint.OptionalStamp(&health.Restarts.Last), health.Restarts.Kind,
+			health.Restarts.Message,
 		},
 		Commands: endpoint.Views(health.Commands, viewOfCommand),
 	}
@@ -345,6 +361,7 @@ func viewOf(now time.Time, rangeID uuid.UUID, rangeName string, health lanes.Lan
 func viewOfCommand(c lanes.Commanded) commandView {
 	return commandView{
 		At: endpoint.Stamp(c.At), By: c.By, Who: c.Who, Command: c.Command, Result: c.Result,
-		Took: milliseconds(c.Took), Waited: milliseconds(c.Waited), Session: endpoint.Optional(c.Session), Trace: c.Trace,
+		Took: milliseconds(c.Took), Waited: milliseconds(c.Waited), Session: endpoint.Optional(c.Session),
+		Trace: c.Trace,
 	}
 }

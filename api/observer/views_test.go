@@ -17,7 +17,10 @@ var noon = time.Date(2026, time.May, 1, 12, 0, 0, 0, time.UTC)
 // healthy is a range without any trouble, of so many lanes.
 func healthy(n int) (lanes.Layout, lanes.ActorHealth) {
 	return lanes.Layout{Name: "North", Lanes: make([]lanes.Place, n)},
-		lanes.ActorHealth{Health: lanes.Health{Writable: true, Links: map[lanes.LinkState]int{lanes.LinkUp: n}}, Live: map[string]int{"lane": n}}
+		lanes.ActorHealth{
+			Health: lanes.Health{Writable: true, Links: map[lanes.LinkState]int{lanes.LinkUp: n}},
+			Live:   map[string]int{"lane": n},
+		}
 }
 
 // What an operator has to look at stands first: ranges that do not run, those that cannot save, those with most
@@ -49,8 +52,9 @@ func TestTheWorstRangeStandsFirst(t *testing.T) {
 	require.Equal(t, []any{elsewhere, "b"}, []any{shown.Ranges[5].State, shown.Ranges[5].Node})
 	require.Equal(t, totals{
 		Ranges: 6, Running: 4, Elsewhere: 1, Lanes: 8,
-		Actors: map[string]kindView{"lane": {Live: 8, Restarts: 1, Waiting: 7}},
-		Links:  map[lanes.LinkState]int{lanes.LinkUp: 6, lanes.LinkDown: 1, lanes.LinkFaulty: 1}, Unsaved: 3, StoreDown: 1,
+		Actors:  map[string]kindView{"lane": {Live: 8, Restarts: 1, Waiting: 7}},
+		Links:   map[lanes.LinkState]int{lanes.LinkUp: 6, lanes.LinkDown: 1, lanes.LinkFaulty: 1},
+		Unsaved: 3, StoreDown: 1,
 	}, shown.All)
 }
 
@@ -90,7 +94,8 @@ func TestListsHaveTheWorstOfAllRanges(t *testing.T) {
 // One lane is shown as it is, without a customer.
 func TestOneLane(t *testing.T) {
 	id, session := uuid.New(), uuid.New()
-	free := viewOf(noon, id, "North", lanes.LaneHealth{Link: lanes.LinkHealth{Lane: id, Name: "Lane 1", Link: lanes.LinkUp, Since: noon}})
+	free := viewOf(noon, id, "North",
+		lanes.LaneHealth{Link: lanes.LinkHealth{Lane: id, Name: "Lane 1", Link: lanes.LinkUp, Since: noon}})
 	require.Nil(t, free.Session)
 	require.Nil(t, free.Unsaved)
 	require.Nil(t, free.Unusable)
@@ -100,8 +105,11 @@ func TestOneLane(t *testing.T) {
 	busy := viewOf(noon, id, "North", lanes.LaneHealth{
 		Session: session, Phase: lanes.Paused, Remaining: 90*time.Second + 400*time.Microsecond,
 		NotUsable: "its link is down", Held: true,
-		Unsaved:  lanes.LaneUnsaved{Since: noon, Changes: 2},
-		Commands: []lanes.Commanded{{At: noon, By: lanes.ByStaff, Who: "sam", Command: "pause", Result: "ok", Took: 1500 * time.Microsecond}},
+		Unsaved: lanes.LaneUnsaved{Since: noon, Changes: 2},
+		Commands: []lanes.Commanded{{
+			At: noon, By: lanes.ByStaff, Who: "sam", Command: "pause", Result: "ok",
+			Took: 1500 * time.Microsecond,
+		}},
 	})
 	require.Equal(t, &sessionView{session, lanes.Paused, 1.5}, busy.Session)
 	require.Equal(t, &unsavedChanges{"2026-05-01T12:00:00.000Z", 2}, busy.Unsaved)

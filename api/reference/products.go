@@ -27,13 +27,17 @@ func ProductsAPI() *openapi3.T {
 		Info: &openapi3.Info{
 			Title: "Products API", Version: "2.1.0",
 			License: &openapi3.License{Name: "Proprietary", Identifier: "LicenseRef-Proprietary"},
-			Description: "What the integrator hosts so that customers can buy at the lane. The gateway asks for one type of products at a " +
-				"time, waits 5 seconds (configurable), reads at most 1 MiB and follows no redirect to another host.\n\n" +
-				"A product that breaks a rule is left out, and the others stay. Pictures are lossy JPEG or WebP, under 96 KB, at least " +
-				"512 by 512 pixels, best square.",
+			Description: "What the integrator hosts so that customers can buy at the lane. The gateway asks for " +
+				"one type of products at a time, waits 5 seconds (configurable), reads at most 1 MiB and follows " +
+				"no redirect to another host.\n\n" +
+				"A product that breaks a rule is left out, and the others stay. Pictures are lossy JPEG or WebP, " +
+				"under 96 KB, at least 512 by 512 pixels, best square.",
 		},
 		Servers: openapi3.Servers{{URL: "{products_url}", Variables: openapi3.ServerVariables{
-			"products_url": {Default: "http://127.0.0.1:7070", Description: "The address that is configured for the range"},
+			"products_url": {
+				Default:     "http://127.0.0.1:7070",
+				Description: "The address that is configured for the range",
+			},
 		}}},
 		Tags:       openapi3.Tags{{Name: "Products", Description: "What is for sale at a lane."}},
 		Components: &openapi3.Components{Schemas: openapi3.Schemas{}, Examples: openapi3.Examples{}},
@@ -57,9 +61,11 @@ func ProductsAPI() *openapi3.T {
 			}},
 		},
 		Responses: openapi3.NewResponses(
-			openapi3.WithName("200", response("The products of the type. Of time the first counts, of the others the first 8.",
+			openapi3.WithName("200", response("The products of the type. Of time the first counts, of the "+
+				"others the first 8.",
 				endpoint.Content[[]Product](doc))),
-			openapi3.WithName("4XX", response("The request is not understood; the gateway takes any answer but 200 as a failure", nil)),
+			openapi3.WithName("4XX", response("The request is not understood; the gateway takes any answer but "+
+				"200 as a failure", nil)),
 		),
 	})
 	return doc

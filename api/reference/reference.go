@@ -44,7 +44,10 @@ var assets = []string{"swagger-ui.css", "swagger-ui-bundle.js", "swagger-ui-stan
 // Mount serves the page at prefix and its files below. The page shows the first document and offers the others.
 func Mount(r chi.Router, prefix, title string, documents ...Document) {
 	var html bytes.Buffer
-	err := page.Execute(&html, map[string]any{"Title": title, "Documents": documents, "List": string(must(json.Marshal(documents)))})
+	err := page.Execute(&html, map[string]any{
+		"Title": title, "Documents": documents,
+		"List": string(must(json.Marshal(documents))),
+	})
 	if err != nil {
 		panic(fmt.Errorf("reference: %w", err))
 	}

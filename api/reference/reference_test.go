@@ -16,7 +16,8 @@ import (
 
 func newHandler() http.Handler {
 	r := chi.NewRouter()
-	Mount(r, "/swagger", `Range "A" & <co>`, Document{Name: "First", Path: "/first.json"}, Document{Name: `Second "2"`, Path: "/second.json"})
+	Mount(r, "/swagger", `Range "A" & <co>`, Document{Name: "First", Path: "/first.json"},
+		Document{Name: `Second "2"`, Path: "/second.json"})
 	return r
 }
 
@@ -43,7 +44,10 @@ func TestThePageLoadsFilesOfTheGatewayOnly(t *testing.T) {
 	for _, found := range regexp.MustCompile(`(?:src|href)="([a-z][^"]*)"`).FindAllStringSubmatch(html, -1) {
 		response := get(h, "/swagger/"+found[1], "")
 		require.Equal(t, 200, response.Code, found[1])
-		want := map[string]string{"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "png": "image/png"}
+		want := map[string]string{
+			"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8",
+			"png": "image/png",
+		}
 		require.Equal(t, want[found[1][strings.LastIndex(found[1], ".")+1:]], response.Header().Get("Content-Type"))
 		require.NotEmpty(t, response.Body.Bytes())
 		require.Contains(t, response.Header().Get("Content-Security-Policy"), "default-src 'none'")

@@ -24,9 +24,12 @@ var kinds = []struct {
 	{lanes.SessionStopped, "A session ended"},
 	{lanes.SessionModified, "A session's duration changed, or its lane"},
 	{lanes.PurchaseRequest, "A customer requested a purchase from the lane"},
-	{lanes.SessionEnding, "A session's time will soon be used up. Only for a webhook that names this kind, of a range that warns"},
-	{lanes.SessionExpired, "A session's time is used up. Only for a webhook that names this kind; sessionStopped follows, at once or after the grace"},
-	{lanes.SessionBeyond, "What was sold of a session is used up, and it goes on: it has an open end. Only for a webhook that names this kind"},
+	{lanes.SessionEnding, "A session's time will soon be used up. Only for a webhook that names this kind, of a " +
+		"range that warns"},
+	{lanes.SessionExpired, "A session's time is used up. Only for a webhook that names this kind; sessionStopped " +
+		"follows, at once or after the grace"},
+	{lanes.SessionBeyond, "What was sold of a session is used up, and it goes on: it has an open end. Only for " +
+		"a webhook that names this kind"},
 }
 
 // LaneEvent is the payload of every event except a purchase, a warning and the end of a session's time.
@@ -74,9 +77,10 @@ type PurchaseRefused struct {
 	TraceID     string `json:"trace_id" doc:"The integrator's, for questions about it" example:"pos-20260501-1042"`
 }
 
-const webhookDescription = "What the gateway sends to the integrator's webhook. Each event is sent once and never again, unless the operator has asked " +
-	"for retries or you ask for it; what was missed can be read from `GET /events`. Per lane the events come in order, but for those with the header " +
-	"`webhook-late`. Ignore kinds that you do not know."
+const webhookDescription = "What the gateway sends to the integrator's webhook. Each event is sent once and never " +
+	"again, unless the operator has asked for retries or you ask for it; what was missed can be read from `GET " +
+	"/events`. Per lane the events come in order, but for those with the header `webhook-late`. Ignore kinds " +
+	"that you do not know."
 
 // AddWebhooks adds the webhook that the integrator hosts (SPEC.md 4.5 and part 6) to a document.
 func AddWebhooks(doc *openapi3.T) {
@@ -84,15 +88,18 @@ func AddWebhooks(doc *openapi3.T) {
 	doc.Webhooks = map[string]*openapi3.PathItem{}
 	for _, k := range kinds {
 		operation := &openapi3.Operation{
-			Tags: []string{"Webhook"}, OperationID: "on" + strings.ToUpper(string(k.kind[:1])) + string(k.kind[1:]), Summary: k.meaning,
+			Tags: []string{"Webhook"}, OperationID: "on" + strings.ToUpper(string(k.kind[:1])) + string(k.kind[1:]),
+			Summary:    k.meaning,
 			Security:   &openapi3.SecurityRequirements{},
 			Parameters: headers(),
 		}
 		switch k.kind {
 		case lanes.PurchaseRequest:
-			operation.Description = "The customer waits for the answer. When `time` was accepted, its minutes are added to the session."
+			operation.Description = "The customer waits for the answer. When `time` was accepted, its minutes are " +
+				"added to the session."
 			operation.RequestBody = body(k.kind, endpoint.Schema[PurchaseEvent](doc))
-			operation.Responses = receiverResponses(endpoint.Content[PurchaseAccepted](doc), endpoint.Content[PurchaseRefused](doc))
+			operation.Responses = receiverResponses(endpoint.Content[PurchaseAccepted](doc),
+				endpoint.Content[PurchaseRefused](doc))
 		case lanes.SessionEnding:
 			operation.RequestBody = body(k.kind, endpoint.Schema[EndingEvent](doc))
 			operation.Responses = receiverResponses(nil, nil)
@@ -135,24 +142,33 @@ func example(kind lanes.Kind) any {
 }
 
 func headers() openapi3.Parameters {
-	header := func(name, description string, required bool, example string, schema *openapi3.Schema) *openapi3.ParameterRef {
+	header := func(name, description string, required bool, example string,
+		schema *openapi3.Schema,
+	) *openapi3.ParameterRef {
 		return &openapi3.ParameterRef{Value: &openapi3.Parameter{
-			Name: name, In: openapi3.ParameterInHeader, Description: description, Required: required, Example: example, Schema: schema.NewRef(),
+			Name: name, In: openapi3.ParameterInHeader, Description: description, Required: required, Example: example,
+			Schema: schema.NewRef(),
 		}}
 	}
 	return openapi3.Parameters{
-		header("webhook-id", "`msg_` and the event's id", true, "msg_7d9f2c4e-31b8-4a56-9c0d-5e8f1a2b3c4d", openapi3.NewStringSchema()),
+		header("webhook-id", "`msg_` and the event's id", true, "msg_7d9f2c4e-31b8-4a56-9c0d-5e8f1a2b3c4d",
+			openapi3.NewStringSchema()),
 		header("webhook-timestamp", "When it was sent, in seconds since 1970", true, "1777629600",
 			openapi3.NewStringSchema().WithPattern("^[0-9]+$")),
-		header("webhook-signature", "Standard Webhooks: HMAC-SHA256, `v1,` and base64; one for each secret, with spaces between. "+
-			"Absent when the range has no secret", false, "v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=", openapi3.NewStringSchema()),
-		header("event-occurred-at", "When it happened, however much later it is sent", true, "2026-05-01T10:00:00.000Z", openapi3.NewDateTimeSchema()),
-		header("event-sequence", "Its number in the range's log, higher than that of every event before it: what is older than an event that you know has a lower "+
-			"one. With several webhooks the deliveries to each have their own", true, "1042", openapi3.NewStringSchema().WithPattern("^[0-9]+$")),
-		header("event-redelivered", "`true` of an event that was sent before: it is retried, or somebody has asked for it", false, "true",
+		header("webhook-signature", "Standard Webhooks: HMAC-SHA256, `v1,` and base64; one for each secret, with "+
+			"spaces between. Absent when the range has no secret", false,
+			"v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=", openapi3.NewStringSchema()),
+		header("event-occurred-at", "When it happened, however much later it is sent", true, "2026-05-01T10:00:00.000Z",
+			openapi3.NewDateTimeSchema()),
+		header("event-sequence", "Its number in the range's log, higher than that of every event before it: what "+
+			"is older than an event that you know has a lower one. With several webhooks the deliveries to each "+
+			"have their own", true, "1042", openapi3.NewStringSchema().WithPattern("^[0-9]+$")),
+		header("event-redelivered", "`true` of an event that was sent before: it is retried, or somebody has asked "+
+			"for it", false, "true",
 			openapi3.NewStringSchema().WithEnum("true")),
-		header("webhook-late", "`true` of an event that is sent again after later events of its lane may have been sent. Only where the operator has asked "+
-			"for retries: an event whose delivery fails is sent again, with the same `webhook-id`", false, "true", openapi3.NewStringSchema().WithEnum("true")),
+		header("webhook-late", "`true` of an event that is sent again after later events of its lane may have been "+
+			"sent. Only where the operator has asked for retries: an event whose delivery fails is sent again, "+
+			"with the same `webhook-id`", false, "true", openapi3.NewStringSchema().WithEnum("true")),
 		header("range-id", "The range", true, "11111111-1111-4111-8111-111111111111", openapi3.NewUUIDSchema()),
 		header("traceparent", "W3C trace context", true, "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
 			openapi3.NewStringSchema()),

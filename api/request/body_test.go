@@ -37,9 +37,12 @@ func serveBounded(t *testing.T, handler http.HandlerFunc) net.Conn {
 	listener.connections <- served
 	close(listener.connections)
 	track := Track(zerolog.Nop())
-	server := &http.Server{ReadTimeout: BodyTime, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		BoundBody(handler).ServeHTTP(w, r.WithContext(track(r.Context(), "")))
-	})}
+	server := &http.Server{
+		ReadTimeout: BodyTime,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			BoundBody(handler).ServeHTTP(w, r.WithContext(track(r.Context(), "")))
+		}),
+	}
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(func() { _ = server.Close() })
 	t.Cleanup(func() { _ = client.Close() })
@@ -81,10 +84,13 @@ func TestTheBoundsOfABody(t *testing.T) {
 		takes         time.Duration
 		tooLarge      bool
 	}{
-		"held":                          {false, "{", UnauthenticatedBodyTime, false},
-		"held, with valid credentials":  {true, "{", BodyTime, false},
-		"large":                         {false, strings.Repeat("a", MaxUnauthenticatedBody+1), 0, true},
-		"the largest":                   {false, strings.Repeat("a", MaxUnauthenticatedBody), UnauthenticatedBodyTime, false},
+		"held":                         {false, "{", UnauthenticatedBodyTime, false},
+		"held, with valid credentials": {true, "{", BodyTime, false},
+		"large":                        {false, strings.Repeat("a", MaxUnauthenticatedBody+1), 0, true},
+		"the largest": {
+			false, strings.Repeat("a", MaxUnauthenticatedBody),
+			UnauthenticatedBodyTime, false,
+		},
 		"large, with valid credentials": {true, strings.Repeat("a", MaxUnauthenticatedBody+1), BodyTime, false},
 	} {
 		synctest.Test(t, func(t *testing.T) {

@@ -204,8 +204,10 @@ func AccessLog(sample *Sample) func(http.Handler) http.Handler {
 			if i.Node != "" {
 				line = line.Str("node", i.Node)
 			}
-			line.Str("method", atMost(maxLoggedMethod, r.Method)).Str("path", atMost(maxLoggedPath, loggedPath(r, route))).Str("route", route).
-				Int("status", recorder.Status()).Int("bytes", recorder.BytesWritten()).Dur("duration_ms", time.Since(i.Began)).
+			line.Str("method", atMost(maxLoggedMethod, r.Method)).
+				Str("path", atMost(maxLoggedPath, loggedPath(r, route))).Str("route", route).
+				Int("status", recorder.Status()).Int("bytes", recorder.BytesWritten()).
+				Dur("duration_ms", time.Since(i.Began)).
 				Str("from", r.RemoteAddr).Msg("request")
 		})
 	}
@@ -251,7 +253,8 @@ func levelOf(method, route string, status int) zerolog.Level {
 	case method != http.MethodGet && method != http.MethodHead || status >= http.StatusBadRequest:
 		return zerolog.InfoLevel
 	case slices.Contains([]string{"/livez", "/metrics", "/actors", "/actors/{lane_id}"}, route),
-		strings.HasPrefix(route, "/control/api/"), strings.HasPrefix(route, "/screens/"), strings.Contains(route, "/assets/"):
+		strings.HasPrefix(route, "/control/api/"), strings.HasPrefix(route, "/screens/"),
+		strings.Contains(route, "/assets/"):
 		return zerolog.DebugLevel
 	}
 	return zerolog.InfoLevel

@@ -70,7 +70,8 @@ func TestTheTraceOfARequest(t *testing.T) {
 	var log bytes.Buffer
 	codes := endpoint.Errors{}
 	for _, code := range []string{
-		"invalid_request", "not_found", "method_not_allowed", "request_timeout", "too_large", "unsupported_media_type", "timeout", "internal",
+		"invalid_request", "not_found", "method_not_allowed", "request_timeout", "too_large", "unsupported_media_type",
+		"timeout", "internal",
 	} {
 		codes[code] = endpoint.Error{Status: http.StatusBadRequest}
 	}

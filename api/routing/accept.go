@@ -40,7 +40,8 @@ func (a *Acceptor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if a.Believes != nil && !a.Believes(r, entry) {
 		a.Metrics.proxied(notANode)
-		http.Error(w, "this connection is not that of a living node with the name in "+entryHeader, http.StatusMisdirectedRequest)
+		http.Error(w, "this connection is not that of a living node with the name in "+entryHeader,
+			http.StatusMisdirectedRequest)
 		return
 	}
 	overTLS := r.Header.Get(tlsHeader) == "true"

@@ -38,7 +38,10 @@ type dial func(ctx context.Context, network, address string) (net.Conn, error)
 func newTransport(config func(host string) *tls.Config, connect dial, buffer int) *http.Transport {
 	if connect == nil {
 		connect = (&net.Dialer{
-			KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: 5 * time.Second, Count: 2},
+			KeepAliveConfig: net.KeepAliveConfig{
+				Enable: true, Idle: 5 * time.Second,
+				Interval: 5 * time.Second, Count: 2,
+			},
 		}).DialContext
 	}
 	connectInTime := func(ctx context.Context, network, address string) (net.Conn, error) {

@@ -119,9 +119,12 @@ func newNode(
 ) *node {
 	n := &node{t: t, name: name, unowned: true, registry: prometheus.NewRegistry()}
 	log := zerolog.New(n)
-	a := &endpoint.API{Errors: testErrors, Context: request.Track(log), Defect: func(_ *http.Request, cause error, stack []byte) {
-		t.Errorf("defect: %v\n%s", cause, stack)
-	}}
+	a := &endpoint.API{
+		Errors: testErrors, Context: request.Track(log),
+		Defect: func(_ *http.Request, cause error, stack []byte) {
+			t.Errorf("defect: %v\n%s", cause, stack)
+		},
+	}
 	n.nodes = httptest.NewUnstartedServer(nil)
 	s := Settings{Name: name, Directory: n, Metrics: NewMetrics(n.registry), Log: log}
 	for _, c := range configure {

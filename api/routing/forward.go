@@ -133,7 +133,8 @@ func (f failingReader) Read([]byte) (int, error) { return 0, f.err }
 func (r *Router) rewrite(p *httputil.ProxyRequest) {
 	f := forwardingOf(p.In.Context())
 	out := p.Out
-	out.URL = &url.URL{Path: p.In.URL.Path, RawPath: p.In.URL.RawPath, RawQuery: p.In.URL.RawQuery} // byte for byte, also what is malformed
+	// byte for byte, also what is malformed
+	out.URL = &url.URL{Path: p.In.URL.Path, RawPath: p.In.URL.RawPath, RawQuery: p.In.URL.RawQuery}
 	out.Host = p.In.Host
 	for name := range out.Header {
 		if strings.HasPrefix(name, headerPrefix) {
@@ -187,7 +188,8 @@ func (r *Router) adopt(response *http.Response) error {
 	if f.way.unauthenticated && response.StatusCode < http.StatusBadRequest {
 		request.SetRange(f.in.Context(), f.rangeID)
 	}
-	if _, switched := response.Body.(io.ReadWriteCloser); switched && response.StatusCode == http.StatusSwitchingProtocols {
+	if _, switched := response.Body.(io.ReadWriteCloser); switched &&
+		response.StatusCode == http.StatusSwitchingProtocols {
 		return r.relay(f, response)
 	}
 	return nil

@@ -33,7 +33,8 @@ func TestARelayedConnectionTakesLittleMemory(t *testing.T) {
 			c, err := net.Dial("tcp", to.Listener.Addr().String())
 			require.NoError(t, err)
 			t.Cleanup(func() { _ = c.Close() })
-			_, err = io.WriteString(c, "GET /link/v1/lane HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: lines\r\n\r\n")
+			_, err = io.WriteString(c, "GET /link/v1/lane HTTP/1.1\r\nHost: x\r\nConnection: "+
+				"Upgrade\r\nUpgrade: lines\r\n\r\n")
 			require.NoError(t, err)
 			reader := bufio.NewReader(c)
 			response, err := http.ReadResponse(reader, nil)
@@ -49,6 +50,7 @@ func TestARelayedConnectionTakesLittleMemory(t *testing.T) {
 	}
 	direct := open(owner.client)
 	relayed := open(entry.client)
-	t.Logf("a connection with both ends: %d bytes direct, %d relayed, so %d of the entry and of what the owner has more", direct, relayed, relayed-direct)
+	t.Logf("a connection with both ends: %d bytes direct, %d relayed, so %d of the entry and of what the owner "+
+		"has more", direct, relayed, relayed-direct)
 	require.True(t, underRace || relayed-direct < 32<<10, fmt.Sprint(relayed-direct))
 }

@@ -183,7 +183,10 @@ func (r *Router) Route(
 				next.ServeHTTP(w, in)
 				return
 			}
-			r.serve(w, in, forwarding{router: r, rangeID: id, way: way, began: time.Now(), w: w, in: in, next: next, fail: fail})
+			r.serve(w, in, forwarding{
+				router: r, rangeID: id, way: way, began: time.Now(), w: w, in: in,
+				next: next, fail: fail,
+			})
 		})
 	}
 }
@@ -200,7 +203,10 @@ func (r *Router) RouteToNode(
 				next.ServeHTTP(w, in)
 				return
 			}
-			r.forward(w, &forwarding{router: r, way: way, began: time.Now(), w: w, in: in, next: next, fail: fail, owner: node, fixed: true})
+			r.forward(w, &forwarding{
+				router: r, way: way, began: time.Now(), w: w, in: in, next: next, fail: fail,
+				owner: node, fixed: true,
+			})
 		})
 	}
 }

@@ -20,14 +20,17 @@ import (
 
 func TestARequestIsServedByTheOwnerOfItsRange(t *testing.T) {
 	entry, owner := newPair(t, echo)
-	response := entry.send("POST", "/things/a%2Fb;x?q=1;2&%zz", `{"a":1}`, "Idempotency-Key", "k", "Content-Type", "application/json",
+	response := entry.send("POST", "/things/a%2Fb;x?q=1;2&%zz", `{"a":1}`, "Idempotency-Key", "k", "Content-Type",
+		"application/json",
 		"Range-Id", theRange.String(), "Token", "secret", "Cookie", "a=b")
 	require.Equal(t, http.StatusOK, response.status)
 	got := response.seen(t)
 	require.Equal(t, "POST", got.Method)
-	require.Equal(t, "/things/a%2Fb;x?q=1;2&%zz", got.URI, "byte for byte: an Idempotency-Key is of the very same request")
+	require.Equal(t, "/things/a%2Fb;x?q=1;2&%zz", got.URI,
+		"byte for byte: an Idempotency-Key is of the very same request")
 	require.Equal(t, `{"a":1}`, got.Body)
-	require.Equal(t, strings.TrimPrefix(entry.client.URL, "http://"), got.Host, "cookies and commands of pages depend on it")
+	require.Equal(t, strings.TrimPrefix(entry.client.URL, "http://"), got.Host,
+		"cookies and commands of pages depend on it")
 	require.Equal(t, "k", got.Header.Get("Idempotency-Key"))
 	require.Equal(t, "secret", got.Header.Get("Token"))
 	require.Equal(t, "a=b", got.Header.Get("Cookie"))
@@ -132,7 +135,8 @@ func TestBodies(t *testing.T) {
 		require.Equal(t, min(size, maxBody), got.Length)
 		require.Equal(t, "<nil>", got.Error)
 	}
-	chunked, err := http.NewRequest("POST", entry.client.URL+"/things", io.MultiReader(strings.NewReader("ab"), strings.NewReader("cd")))
+	chunked, err := http.NewRequest("POST", entry.client.URL+"/things",
+		io.MultiReader(strings.NewReader("ab"), strings.NewReader("cd")))
 	require.NoError(t, err)
 	chunked.Header.Set("Expect", "100-continue")
 	response, err := http.DefaultClient.Do(chunked)
@@ -199,10 +203,16 @@ func TestWhatAFailureMeans(t *testing.T) {
 		code    string
 		retried string
 	}{
-		"nobody listens":                   {closed, "POST", 503, "not_owner", unreachable},
-		"nobody listens to one who reads":  {closed, "GET", 503, "not_owner", unreachable},
-		"broken after it was sent":         {func(t *testing.T) string { return rawListener(t, hangUp(readRequest)) }, "POST", 504, "timeout", ""},
-		"broken after it was sent, a read": {func(t *testing.T) string { return rawListener(t, hangUp(readRequest)) }, "GET", 504, "timeout", "broken_off"},
+		"nobody listens":                  {closed, "POST", 503, "not_owner", unreachable},
+		"nobody listens to one who reads": {closed, "GET", 503, "not_owner", unreachable},
+		"broken after it was sent": {
+			func(t *testing.T) string { return rawListener(t, hangUp(readRequest)) },
+			"POST", 504, "timeout", "",
+		},
+		"broken after it was sent, a read": {
+			func(t *testing.T) string { return rawListener(t, hangUp(readRequest)) },
+			"GET", 504, "timeout", "broken_off",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			entry := newNode(t, "entry", byPath, echo)
@@ -324,7 +334,8 @@ func TestARequestThatComesTooLateIsNotDone(t *testing.T) {
 	require.Equal(t, []string{"PUT /things"}, owner.servedRequests())
 	require.Equal(t, 1.0, owner.proxied(late))
 
-	require.Equal(t, http.StatusOK, owner.send("PUT", "/things", "x", untilHeader, "1000 redis").status, "only nodes say that")
+	require.Equal(t, http.StatusOK, owner.send("PUT", "/things", "x", untilHeader, "1000 redis").status,
+		"only nodes say that")
 	atOwner.name = "another redis"
 	require.Equal(t, http.StatusOK, entry.send("PUT", "/things", "x").status, "its clock says nothing here")
 	atEntry.name = ""

@@ -62,10 +62,16 @@ func ViewHoursOf(layout lanes.Layout, now time.Time) *HoursView {
 
 func viewOf(hours *lanes.Hours, zone string, now time.Time) *HoursView {
 	part := partOf(hours, now)
-	return &HoursView{Open: part.Open, Closes: part.Closes, Opens: part.Opens, LastCallMS: lanes.LastCall.Milliseconds(), TimeZone: zone}
+	return &HoursView{
+		Open: part.Open, Closes: part.Closes, Opens: part.Opens,
+		LastCallMS: lanes.LastCall.Milliseconds(), TimeZone: zone,
+	}
 }
 
 func partOf(hours *lanes.Hours, now time.Time) PartView {
 	state := hours.At(now)
-	return PartView{Open: state.Open, Closes: endpoint.OptionalStamp(&state.Closes), Opens: endpoint.OptionalStamp(&state.Opens)}
+	return PartView{
+		Open: state.Open, Closes: endpoint.OptionalStamp(&state.Closes),
+		Opens: endpoint.OptionalStamp(&state.Opens),
+	}
 }

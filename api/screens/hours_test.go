@@ -19,9 +19,11 @@ var open = &lanes.Hours{Zone: time.UTC, Week: [7][]lanes.Opening{time.Friday: {{
 func TestAScreenIsToldTheOpeningHours(t *testing.T) {
 	friday := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	require.Nil(t, ViewHours(nil, friday))
-	require.JSONEq(t, `{"open":true,"closes_at":"2026-05-01T22:00:00.000Z","opens_at":null,"last_call_ms":1800000,"time_zone":"UTC"}`,
+	require.JSONEq(t,
+		`{"open":true,"closes_at":"2026-05-01T22:00:00.000Z","opens_at":null,"last_call_ms":1800000,"time_zone":"UTC"}`,
 		string(Encode(ViewHours(open, friday))))
-	require.JSONEq(t, `{"open":false,"closes_at":null,"opens_at":"2026-05-08T09:00:00.000Z","last_call_ms":1800000,"time_zone":"UTC"}`,
+	require.JSONEq(t,
+		`{"open":false,"closes_at":null,"opens_at":"2026-05-08T09:00:00.000Z","last_call_ms":1800000,"time_zone":"UTC"}`,
 		string(Encode(ViewHours(open, friday.Add(10*time.Hour)))))
 }
 
@@ -31,13 +33,15 @@ func TestAScreenIsToldTheHoursOfTheParts(t *testing.T) {
 	require.Nil(t, ViewHoursOf(lanes.Layout{Bays: []lanes.Bay{{}}, Groups: []lanes.Group{{}}}, friday))
 	early := &lanes.Hours{Zone: time.UTC, Week: [7][]lanes.Opening{time.Friday: {{From: 9 * 60, To: 18 * 60}}}}
 	layout := lanes.Layout{Terms: lanes.Terms{Hours: open, GroupHours: map[uuid.UUID]*lanes.Hours{{2}: early}}}
-	layout.Bays, layout.Groups = []lanes.Bay{{ID: uuid.UUID{3}}, {ID: uuid.UUID{1}, Hours: early}}, []lanes.Group{{ID: uuid.UUID{2}}, {ID: uuid.UUID{4}}}
+	layout.Bays, layout.Groups = []lanes.Bay{{ID: uuid.UUID{3}}, {ID: uuid.UUID{1}, Hours: early}},
+		[]lanes.Group{{ID: uuid.UUID{2}}, {ID: uuid.UUID{4}}}
 	require.JSONEq(t, `{"open":true,"closes_at":"2026-05-01T22:00:00.000Z","opens_at":null,"last_call_ms":1800000,"time_zone":"UTC","parts":[
 		{"bay_id":"01000000-0000-0000-0000-000000000000","open":true,"closes_at":"2026-05-01T18:00:00.000Z","opens_at":null},
 		{"group_id":"02000000-0000-0000-0000-000000000000","open":true,"closes_at":"2026-05-01T18:00:00.000Z","opens_at":null}]}`,
 		string(Encode(ViewHoursOf(layout, friday))))
 	layout.Hours = nil
-	require.Contains(t, string(Encode(ViewHoursOf(layout, friday))), `{"open":true,"closes_at":null,"opens_at":null,"last_call_ms":1800000,"time_zone":"UTC","parts":[{"bay_id"`)
+	require.Contains(t, string(Encode(ViewHoursOf(layout, friday))),
+		`{"open":true,"closes_at":null,"opens_at":null,"last_call_ms":1800000,"time_zone":"UTC","parts":[{"bay_id"`)
 }
 
 // Each beat says how they stand: nobody changes anything when a range closes.
@@ -55,6 +59,7 @@ func TestABeatHasTheOpeningHours(t *testing.T) {
 		},
 		Hours: func(now time.Time) *HoursView { return ViewHours(open, now) }, Closing: nil,
 	}.Follow(response, httptest.NewRequestWithContext(ctx, "GET", "/", nil))
-	require.Contains(t, response.Body.String(), `data: {"now":"2026-05-01T12:00:01.000Z","hours":{"open":true,"closes_at":"2026-05-01T22:00:00.000Z",`)
+	require.Contains(t, response.Body.String(),
+		`data: {"now":"2026-05-01T12:00:01.000Z","hours":{"open":true,"closes_at":"2026-05-01T22:00:00.000Z",`)
 	require.Equal(t, 1, strings.Count(response.Body.String(), "event: beat"))
 }

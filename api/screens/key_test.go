@@ -42,7 +42,10 @@ func newKeyed(t *testing.T) *keyed {
 	k := &keyed{t: t, keys: map[uuid.UUID]string{uuid.MustParse(first): firstKey, uuid.MustParse(second): secondKey}}
 	k.Keyed = Keyed{
 		Kind: "lane", IDName: "lane_id", Name: "lane screen", Refusal: refusedSentence, Page: "page.html",
-		Files: Load(fstest.MapFS{"web/page.html": {Data: []byte(pageText)}, "web/refused.html": {Data: []byte(refusedText)}}),
+		Files: Load(fstest.MapFS{
+			"web/page.html":    {Data: []byte(pageText)},
+			"web/refused.html": {Data: []byte(refusedText)},
+		}),
 		Find: func(id uuid.UUID) (rangeID uuid.UUID, key string, found bool) {
 			key, found = k.keys[id]
 			return uuid.MustParse(rangeOfTheKeys), key, found
@@ -121,7 +124,8 @@ func TestTheCookieSurvivesARestartAndEndsWithTheKey(t *testing.T) {
 // The refusal is a page, and the same whether there is such a screen or not.
 func TestWithoutTheKeyTheRefusalIsAPage(t *testing.T) {
 	for _, path := range []string{
-		first, first + "?key=", first + "?key=" + secondKey, unknown, unknown + "?key=", unknown + "?key=" + firstKey, "x", "x?key=" + firstKey,
+		first, first + "?key=", first + "?key=" + secondKey, unknown, unknown + "?key=", unknown + "?key=" + firstKey,
+		"x", "x?key=" + firstKey,
 	} {
 		k := newKeyed(t)
 		response := k.get("/lane/" + path)
@@ -161,7 +165,8 @@ func TestFiveWrongKeysAMinuteOfAnAddress(t *testing.T) {
 		require.Equal(t, "12", response.Header().Get("Retry-After"))
 		require.Equal(t, refusedText, response.Body.String())
 		for range 2 * MaxWrongKeys {
-			require.Equal(t, http.StatusSeeOther, k.get("/lane/"+first+"?key="+firstKey).Code, "the right one opens the screen")
+			require.Equal(t, http.StatusSeeOther, k.get("/lane/"+first+"?key="+firstKey).Code,
+				"the right one opens the screen")
 		}
 	})
 }
@@ -170,7 +175,8 @@ func TestFiveWrongKeysAMinuteOfAnAddress(t *testing.T) {
 func TestAWrongKeyIsLogged(t *testing.T) {
 	k := newKeyed(t)
 	k.get("/lane/" + first + "?key=wrong-key")
-	require.JSONEq(t, `{"level":"warn","trace_id":"trace","lane_id":"`+first+`","message":"a wrong key of a lane screen"}`, k.log.String())
+	require.JSONEq(t, `{"level":"warn","trace_id":"trace","lane_id":"`+first+
+		`","message":"a wrong key of a lane screen"}`, k.log.String())
 	for range MaxWrongKeys {
 		k.get("/lane/" + first + "?key=wrong-key")
 	}

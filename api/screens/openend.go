@@ -19,7 +19,8 @@ func OpenEndOf(lane lanes.Lane, now lanes.Instant) *OpenEnd {
 		return nil
 	}
 	return &OpenEnd{
-		UpTo: lane.View(now).OpenEnd, OwedMS: s.Beyond(now).Owed().Milliseconds(), BoundMS: s.RunsFor(now).Milliseconds(),
-		Counts: s.Phase == lanes.Running && s.Unproven == nil && lane.Unproven == nil,
+		UpTo: lane.View(now).OpenEnd, OwedMS: s.Beyond(now).Owed().Milliseconds(),
+		BoundMS: s.RunsFor(now).Milliseconds(),
+		Counts:  s.Phase == lanes.Running && s.Unproven == nil && lane.Unproven == nil,
 	}
 }

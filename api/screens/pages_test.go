@@ -40,8 +40,8 @@ func newSite() http.Handler {
 func TestEveryResponseHasTheSecurityHeaders(t *testing.T) {
 	for _, path := range []string{"/", "/assets/main.js", "/assets/nothing.js"} {
 		h := send(newSite(), "GET", path).Header()
-		require.Equal(t, "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "+
-			"form-action 'self'; base-uri 'none'; frame-ancestors 'none'", h.Get("Content-Security-Policy"))
+		require.Equal(t, "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src "+
+			"'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'", h.Get("Content-Security-Policy"))
 		require.Equal(t, "nosniff", h.Get("X-Content-Type-Options"))
 		require.Equal(t, "no-referrer", h.Get("Referrer-Policy"))
 	}
@@ -62,7 +62,8 @@ func TestRequestsOfOtherSitesAreRefused(t *testing.T) {
 	for _, headers := range [][]string{nil, {"Sec-Fetch-Site", "same-origin"}, {"Origin", "http://range.example"}} {
 		require.Equal(t, http.StatusNoContent, send(newSite(), "POST", "/act", headers...).Code, headers)
 	}
-	require.Equal(t, http.StatusOK, send(newSite(), "GET", "/", "Sec-Fetch-Site", "cross-site").Code, "a link to the page works")
+	require.Equal(t, http.StatusOK, send(newSite(), "GET", "/", "Sec-Fetch-Site", "cross-site").Code,
+		"a link to the page works")
 }
 
 func TestFilesAreRevalidated(t *testing.T) {
@@ -71,7 +72,8 @@ func TestFilesAreRevalidated(t *testing.T) {
 	script := send(newSite(), "GET", "/assets/main.js")
 	require.Equal(t, "text/javascript; charset=utf-8", script.Header().Get("Content-Type"))
 	require.Equal(t, "no-cache", script.Header().Get("Cache-Control"))
-	require.Equal(t, http.StatusNotModified, send(newSite(), "GET", "/assets/main.js", "If-None-Match", script.Header().Get("ETag")).Code)
+	require.Equal(t, http.StatusNotModified, send(newSite(), "GET", "/assets/main.js", "If-None-Match",
+		script.Header().Get("ETag")).Code)
 	require.NotEqual(t, page.Header().Get("ETag"), script.Header().Get("ETag"))
 	for _, path := range []string{"/assets/", "/assets/web.go", "/assets/../page.html", "/assets/assets/main.js"} {
 		require.NotEqual(t, http.StatusOK, send(newSite(), "GET", path).Code, path)

@@ -18,7 +18,11 @@ var (
 )
 
 // folderOf maps the paths of the pages to the folders of their files.
-var folderOf = map[string]string{"/screens": sharedFolder, "/control/assets": "../control/web", "/lane/assets": "../lanescreen/web", "/board/assets": "../wallboard/web", "/start/assets": "../startpage/web", "/my/assets": "../shooterpage/web", "/assets": "../observer/web"}
+var folderOf = map[string]string{
+	"/screens": sharedFolder, "/control/assets": "../control/web",
+	"/lane/assets": "../lanescreen/web", "/board/assets": "../wallboard/web", "/start/assets": "../startpage/web",
+	"/my/assets": "../shooterpage/web", "/assets": "../observer/web",
+}
 
 func requireServed(t *testing.T, path, by string) {
 	folder, ok := folderOf[filepath.Dir(path)]
@@ -42,7 +46,10 @@ func TestPagesNeedNothingInlineAndNoFilesOfOtherSites(t *testing.T) {
 				}
 				require.Empty(t, markup.FindAllString(text, -1), "%s: a customer's name would be markup", path)
 				for _, address := range external.FindAllString(text, -1) {
-					require.Contains(t, []string{"http://www.w3.org/2000/svg", "https://html.spec.whatwg.org/multipage/server-sent-events.html,"}, address, path)
+					require.Contains(t, []string{
+						"http://www.w3.org/2000/svg",
+						"https://html.spec.whatwg.org/multipage/server-sent-events.html,",
+					}, address, path)
 				}
 				for _, found := range loaded.FindAllStringSubmatch(text, -1) {
 					requireServed(t, found[1], path)

@@ -286,7 +286,8 @@ func TestABrowserThatReadsNothingIsDisconnected(t *testing.T) {
 		require.Equal(t, "0", next(lines))
 		begun := time.Now()
 		<-ended
-		require.Equal(t, BeatInterval+writeTimeout, time.Since(begun).Round(100*time.Millisecond), "the first beat was not read in time")
+		require.Equal(t, BeatInterval+writeTimeout, time.Since(begun).Round(100*time.Millisecond),
+			"the first beat was not read in time")
 		hangUp()
 	})
 }

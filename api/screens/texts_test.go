@@ -61,7 +61,8 @@ func sentences(t *testing.T, path string) map[string]string {
 	found := map[string]string{}
 	for _, line := range strings.Split(string(text), "\n") {
 		line = strings.TrimRight(line, " ")
-		if line == "" || strings.HasPrefix(strings.TrimSpace(line), "//") || line == "export default {" || line == "};" {
+		if line == "" || strings.HasPrefix(strings.TrimSpace(line), "//") ||
+			line == "export default {" || line == "};" {
 			continue
 		}
 		parts := entries.FindStringSubmatch(line)
@@ -133,7 +134,8 @@ func TestEverySentenceIsUsedAndEveryUsedKeyHasASentence(t *testing.T) {
 			}
 			var patterns []*regexp.Regexp
 			for _, found := range built.FindAllStringSubmatch(own+shared, -1) {
-				if fixed := value.ReplaceAllString(found[1], ""); strings.ContainsAny(fixed, "._") && fixed != found[1] {
+				if fixed := value.ReplaceAllString(found[1], ""); strings.ContainsAny(fixed, "._") &&
+					fixed != found[1] {
 					parts := value.Split(found[1], -1)
 					for i := range parts {
 						parts[i] = regexp.QuoteMeta(parts[i])

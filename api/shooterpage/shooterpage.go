@@ -78,7 +78,10 @@ type page struct {
 
 // Mount puts every route of the page on the router.
 func Mount(r chi.Router, a *endpoint.API, s Settings) {
-	p := &page{Settings: s, files: screens.Load(web), streams: screens.NewSlotTable(maxStreams), fail: a.Fail, bySession: map[uuid.UUID]int{}}
+	p := &page{
+		Settings: s, files: screens.Load(web), streams: screens.NewSlotTable(maxStreams), fail: a.Fail,
+		bySession: map[uuid.UUID]int{},
+	}
 	r.Route("/my", func(r chi.Router) {
 		r.Use(screens.Guard(a.Fail))
 		r.Get("/assets/*", p.files.Handler(a.Fail))
@@ -162,7 +165,8 @@ func messageOf(s lanes.LaneStatus, now lanes.Instant) message {
 	if session == nil {
 		return m
 	}
-	m.State, m.Running, m.LeftMS = string(session.Phase), session.Phase == lanes.Running, session.Remaining(now).Milliseconds()
+	m.State, m.Running, m.LeftMS = string(session.Phase), session.Phase == lanes.Running,
+		session.Remaining(now).Milliseconds()
 	m.Marks, m.OpenEnd = screens.MarksOf(s.Lane), screens.OpenEndOf(s.Lane, now)
 	switch {
 	case session.Phase == lanes.Waiting && s.Lane.Held:

@@ -92,16 +92,23 @@ type fixture struct {
 func newFixture(t *testing.T) *fixture {
 	f := &fixture{fakeRange: newFakeRange(), t: t, addresses: addressesBy("the key")}
 	table := endpoint.Errors{}
-	for status, codes := range map[int][]string{404: {"not_found"}, 403: {"cross_site"}, 410: {Gone}, 429: {"too_many_requests"}, 500: {"internal"}, 503: {"overloaded", "starting", "store_unavailable"}} {
+	for status, codes := range map[int][]string{
+		404: {"not_found"}, 403: {"cross_site"}, 410: {Gone},
+		429: {"too_many_requests"}, 500: {"internal"}, 503: {"overloaded", "starting", "store_unavailable"},
+	} {
 		for _, code := range codes {
 			table[code] = endpoint.Error{Status: status, Sentence: code}
 		}
 	}
-	a := &endpoint.API{Errors: table, Defect: func(_ *http.Request, cause error, stack []byte) { t.Errorf("defect: %v\n%s", cause, stack) }}
+	a := &endpoint.API{
+		Errors: table,
+		Defect: func(_ *http.Request, cause error, stack []byte) { t.Errorf("defect: %v\n%s", cause, stack) },
+	}
 	r := chi.NewRouter()
 	Mount(r, a, Settings{
-		Addresses: f.addresses, WrongAddresses: screens.NewAttemptLimiter[netip.Prefix](screens.PerMinute(MaxWrongAddresses)),
-		Streams: prometheus.NewGauge(prometheus.GaugeOpts{}),
+		Addresses:      f.addresses,
+		WrongAddresses: screens.NewAttemptLimiter[netip.Prefix](screens.PerMinute(MaxWrongAddresses)),
+		Streams:        prometheus.NewGauge(prometheus.GaugeOpts{}),
 		Range: func(id uuid.UUID) (Range, error) {
 			if id == north {
 				return f.fakeRange, nil
@@ -175,7 +182,8 @@ func TestThePageShowsTheLaneAndTheTimeAlone(t *testing.T) {
 		paused.Phase, paused.ByHold, paused.Left = lanes.Paused, true, 40*time.Minute
 		f.status.Lane.Held, f.status.Lane.Session = false, &paused
 	})
-	require.Equal(t, `change `+at+`"lane":"Lane 7","state":"ceasefire","running":false,"left_ms":2400000}`, next(), "until it is resumed")
+	require.Equal(t, `change `+at+`"lane":"Lane 7","state":"ceasefire","running":false,"left_ms":2400000}`, next(),
+		"until it is resumed")
 	f.change(func() { f.status.Lane.Session.ByHold = false })
 	require.Equal(t, `change `+at+`"lane":"Lane 7","state":"paused","running":false,"left_ms":2400000}`, next())
 	f.change(func() { f.status.Name = "Lane 9" })
@@ -187,7 +195,8 @@ func TestThePageShowsTheLaneAndTheTimeAlone(t *testing.T) {
 		s := f.status
 		waiting := *s.Lane.Session
 		waiting.Phase, waiting.Left, s.Lane.Held, s.Lane.Session = lanes.Waiting, time.Hour, held, &waiting
-		require.Equal(t, message{"2026-05-01T12:00:00.250Z", "Lane 9", state, false, 3600000, screens.Marks{}, nil}, messageOf(s, noon))
+		require.Equal(t, message{"2026-05-01T12:00:00.250Z", "Lane 9", state, false, 3600000, screens.Marks{}, nil},
+			messageOf(s, noon))
 	}
 }
 
@@ -234,7 +243,10 @@ func TestForgedAddresses(t *testing.T) {
 	require.False(t, ok, "of a range that is not here any more")
 	_, ok = addressesBy("another key").parse(path[len("/my/"):])
 	require.False(t, ok)
-	for _, nonsense := range []string{"", "x", path[len("/my/") : len(path)-1], path[len("/my/"):] + "A", path[len("/my/"):] + "=", strings.Repeat("A", 43), strings.Repeat("A", 4096)} {
+	for _, nonsense := range []string{
+		"", "x", path[len("/my/") : len(path)-1], path[len("/my/"):] + "A",
+		path[len("/my/"):] + "=", strings.Repeat("A", 43), strings.Repeat("A", 4096),
+	} {
 		_, ok := made.parse(nonsense)
 		require.False(t, ok, nonsense)
 	}

@@ -39,7 +39,8 @@ var notForced = []string{"invalid_request", "cursor_gone", "after_closing", "int
 
 // codes returns the codes that may be forced, sorted.
 func (e *ForcedErrors) codes() []string {
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(e.errors)), func(code string) bool { return slices.Contains(notForced, code) })
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(e.errors)),
+		func(code string) bool { return slices.Contains(notForced, code) })
 }
 
 // maxForced is how many requests may be answered with an error: enough for any client's retries.

@@ -52,12 +52,15 @@ type Handlers struct {
 // Endpoints returns every path of the simulation, below the prefix of version 2.
 func (h Handlers) Endpoints() []endpoint.Endpoint {
 	return slices.Concat(
-		endpoint.Group("Simulation of events", "On the playground only. Each sends an event to the webhook that is configured, and answers "+
-			"with what it sent and, in `webhook-status`, how it was answered. The events take no part in a lane's order.",
+		endpoint.Group("Simulation of events", "On the playground only. Each sends an event to the webhook that "+
+			"is configured, and answers with what it sent and, in `webhook-status`, how it was answered. The events "+
+			"take no part in a lane's order.",
 			h.event("help", lanes.Help, "A customer calls for help"),
 			h.event("carrierHit", lanes.CarrierHit, "A carrier is shot, and returns home"),
-			h.purchase("purchaseRequest", "A customer wants to buy a product", readPurchase, lanes.Item{ID: "9mm-box-50", Qty: 2}),
-			h.purchase("addTime", "A customer wants to buy lane time", readTime, lanes.Item{ID: lanes.TimeItem, Qty: 30}),
+			h.purchase("purchaseRequest", "A customer wants to buy a product", readPurchase,
+				lanes.Item{ID: "9mm-box-50", Qty: 2}),
+			h.purchase("addTime", "A customer wants to buy lane time", readTime,
+				lanes.Item{ID: lanes.TimeItem, Qty: 30}),
 			h.event("sessionCreated", lanes.SessionCreated, "A session is created"),
 			h.event("sessionStarted", lanes.SessionStarted, "A customer enters the lane, and the time begins"),
 			h.event("sessionPaused", lanes.SessionPaused, "A session is paused"),
@@ -65,8 +68,8 @@ func (h Handlers) Endpoints() []endpoint.Endpoint {
 			h.event("sessionStopped", lanes.SessionStopped, "A session ends"),
 			h.event("sessionModified", lanes.SessionModified, "A session's duration changes"),
 		),
-		endpoint.Group("Simulation of products", "On the playground only. The products as the integrator's products API answers them "+
-			"at this moment, checked and limited as a lane shows them.",
+		endpoint.Group("Simulation of products", "On the playground only. The products as the integrator's products "+
+			"API answers them at this moment, checked and limited as a lane shows them.",
 			endpoint.Handle("GET", "/simulate/products", 200, "The integrator's products of every type",
 				readSession, endpoint.WithTarget(h.ProductsOf, allProducts),
 				"products_not_configured", "products_failed").WithoutTimeout().Example(exampleCatalogue),
@@ -77,11 +80,14 @@ func (h Handlers) Endpoints() []endpoint.Endpoint {
 		endpoint.Group("Simulation of time", "On the playground only.",
 			endpoint.Handle("POST", "/simulate/advance", 204, "Let a running session's clock jump ahead",
 				readAdvance, endpoint.WithTarget(h.RangeOf, advanceClock),
-				"session_not_found", "session_ended", "not_running", "starting", "store_unavailable", "overloaded", "not_owner").
-				Describe("A jump that reaches the end of the session ends it, as expiry does. Where the session has a grace it begins that, of which the rest of "+
-					"the jump passes; a jump in the grace shortens it, and ends the session with it."),
+				"session_not_found", "session_ended", "not_running", "starting", "store_unavailable",
+				"overloaded", "not_owner").
+				Describe("A jump that reaches the end of the session ends it, as expiry does. Where the session "+
+					"has a grace it begins that, of which the rest of the jump passes; a jump in the grace shortens "+
+					"it, and ends the session with it."),
 		),
-		endpoint.Group("Simulation of states", "On the playground only. Each brings the range into a state that a POS has to cope with.", h.states()...),
+		endpoint.Group("Simulation of states",
+			"On the playground only. Each brings the range into a state that a POS has to cope with.", h.states()...),
 	)
 }
 
@@ -93,7 +99,8 @@ func (h Handlers) event(name string, kind lanes.Kind, summary string) endpoint.E
 
 func (h Handlers) purchase(name, summary string, read func(*endpoint.Input) event, shown lanes.Item) endpoint.Endpoint {
 	return h.send(name, summary, read, example(lanes.PurchaseRequest, shown), "duration_out_of_range").
-		Describe("Sends a purchaseRequest. Where a real session is given and the receiver accepts, its time is added to the session.")
+		Describe("Sends a purchaseRequest. Where a real session is given and the receiver accepts, its time is " +
+			"added to the session.")
 }
 
 // send declares an endpoint that sends an event. It waits for the webhook's response as long as the webhook may take.
@@ -101,7 +108,8 @@ func (h Handlers) send(
 	name, summary string, read func(*endpoint.Input) event, example Sent, codes ...string,
 ) endpoint.Endpoint {
 	return endpoint.Handle("POST", "/simulate/"+name, 201, summary, read, endpoint.WithTarget(h.RangeOf, sendEvent),
-		append(codes, "webhook_not_configured", "webhook_gone", "webhook_failed", "starting", "store_unavailable", "overloaded", "not_owner")...).
+		append(codes, "webhook_not_configured", "webhook_gone", "webhook_failed", "starting", "store_unavailable",
+			"overloaded", "not_owner")...).
 		Example(example).WithoutTimeout()
 }
 
@@ -123,15 +131,16 @@ type event struct {
 }
 
 func readActive(in *endpoint.Input) uuid.UUID {
-	return in.OptionalID("session_id", "An active session, whose lane the event then has. Without one, or where there is no such "+
-		"session, both ids are made up")
+	return in.OptionalID("session_id", "An active session, whose lane the event then has. Without one, or where "+
+		"there is no such session, both ids are made up")
 }
 
 func readPurchase(in *endpoint.Input) event {
 	return event{
 		kind: lanes.PurchaseRequest, session: readActive(in),
 		items: []lanes.Item{{
-			ID:  in.Text("product_id", 1, lanes.MaxProductID, "The integrator's product identifier; it is trimmed, and has no control characters", "9mm-box-50"),
+			ID: in.Text("product_id", 1, lanes.MaxProductID,
+				"The integrator's product identifier; it is trimmed, and has no control characters", "9mm-box-50"),
 			Qty: in.Integer("qty", 1, lanes.MaxQty, "How many of it", 2),
 		}},
 	}
@@ -208,7 +217,8 @@ func readSession(in *endpoint.Input) string {
 
 func readType(in *endpoint.Input) query {
 	return query{
-		productType: catalog.Type(in.PathOneOf("type", "The type of the products", string(catalog.Ammo), string(catalog.Targets),
+		productType: catalog.Type(in.PathOneOf("type", "The type of the products", string(catalog.Ammo),
+			string(catalog.Targets),
 			string(catalog.Rentals), string(catalog.Time))),
 		session: readSession(in),
 	}

@@ -16,24 +16,29 @@ const Paths = "/simulate/"
 // states declares the endpoints that bring a range into a state.
 func (h Handlers) states() []endpoint.Endpoint {
 	return []endpoint.Endpoint{
-		endpoint.Handle("POST", "/simulate/enter", 204, "A customer enters the lane: the time of a waiting session begins",
+		endpoint.Handle("POST", "/simulate/enter", 204,
+			"A customer enters the lane: the time of a waiting session begins",
 			readEntry, endpoint.WithTarget(h.RangeOf, enter),
-			"session_not_found", "session_ended", "not_waiting", "starting", "store_unavailable", "overloaded", "not_owner").
-			Describe("As the lane's controller reports it. The simulated customers enter by themselves, 3 to 10 s after the sale."),
+			"session_not_found", "session_ended", "not_waiting", "starting", "store_unavailable",
+			"overloaded", "not_owner").
+			Describe("As the lane's controller reports it. The simulated customers enter by themselves, 3 to " +
+				"10 s after the sale."),
 		endpoint.Handle("POST", "/simulate/ceasefire", 200, "Staff set a ceasefire, or lift it",
 			readCeasefire, endpoint.WithTarget(h.RangeOf, changeHold),
 			"starting", "store_unavailable", "not_saved", "overloaded", "not_owner").
-			Describe("The running sessions in its scope are paused, and resume when it ends. The answer says how far it has come on the " +
-				"lanes' hardware. Staff see it on the control screen, and may lift it there."),
+			Describe("The running sessions in its scope are paused, and resume when it ends. The answer says how " +
+				"far it has come on the lanes' hardware. Staff see it on the control screen, and may lift it there."),
 		endpoint.Handle("POST", "/simulate/fault", 204, "The hardware of a lane breaks, or is in order again",
 			readFault, endpoint.WithTarget(h.RangeOf, changeFault),
 			"lane_not_found", "starting", "store_unavailable", "overloaded", "not_owner").
-			Describe("As the lane's controller reports it. The lane is not usable: it cannot be sold, and a session on it goes on. Each time " +
-				"that the link to the controller comes up, the faults are those that the controller has."),
+			Describe("As the lane's controller reports it. The lane is not usable: it cannot be sold, and a session " +
+				"on it goes on. Each time that the link to the controller comes up, the faults are those that " +
+				"the controller has."),
 		endpoint.Handle("POST", "/simulate/error", 204, "The next requests are answered with an error",
 			h.readForced, endpoint.WithTarget(h.RangeOf, h.force), "starting", "not_owner").
-			Describe("Those of version 2 to this range, the simulation's own excepted, whatever is in them. They change nothing, also where " +
-				"the real error may: one that is answered `timeout` or `not_saved` was not carried out. A restart forgets them."),
+			Describe("Those of version 2 to this range, the simulation's own excepted, whatever is in them. They " +
+				"change nothing, also where the real error may: one that is answered `timeout` or `not_saved` was " +
+				"not carried out. A restart forgets them."),
 	}
 }
 
@@ -73,7 +78,8 @@ func readFault(in *endpoint.Input) fault {
 	return fault{
 		lane:   in.ID("lane_id", "The lane", "44444444-4444-4444-8444-000000000001"),
 		broken: in.YesOrNo("on", "Whether it has a fault, or none"),
-		detail: in.OptionalText("detail", 1, maxDetail, "What is wrong, as the status of the lanes shows it; without it, that it is simulated", "the carrier is jammed"),
+		detail: in.OptionalText("detail", 1, maxDetail, "What is wrong, as the status of the lanes shows it; without "+
+			"it, that it is simulated", "the carrier is jammed"),
 	}
 }
 

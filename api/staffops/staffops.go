@@ -45,8 +45,9 @@ func ReadHoldChange(in *endpoint.Input) HoldChange {
 	return HoldChange{
 		Scope: ReadScope(in),
 		On:    in.YesOrNo("on", "Whether the hold is set or lifted"),
-		Press: in.OptionalID("press", "To lift: the press of the hold that is to end, as the holds in force show it. If it was "+
-			"pressed again since, the answer is 409 ceasefire and it stays. Without one it ends whoever pressed when"),
+		Press: in.OptionalID("press", "To lift: the press of the hold that is to end, as the holds in force show "+
+			"it. If it was pressed again since, the answer is 409 ceasefire and it stays. Without one it ends "+
+			"whoever pressed when"),
 	}
 }
 

@@ -89,7 +89,8 @@ func TestHowFarAHoldHasCome(t *testing.T) {
 	require.NoError(t, err)
 	text, err := json.Marshal(result)
 	require.NoError(t, err)
-	require.JSONEq(t, `{"confirmed":[],"sent":["44444444-4444-4444-8444-000000000001"],"not_reached":[],"saved":false}`, string(text))
+	require.JSONEq(t, `{"confirmed":[],"sent":["44444444-4444-4444-8444-000000000001"],"not_reached":[],"saved":false}`,
+		string(text))
 
 	r.err = lanes.ErrNotOwnerClosed
 	_, err = HoldChange{Scope: lanes.Scope{Kind: lanes.OverRange}, On: true}.Apply(t.Context(), r, "sam")
@@ -134,7 +135,8 @@ func TestPurchasesThatWaitForStaff(t *testing.T) {
 	require.JSONEq(t, `[`+head+`[{"id":"time","qty":15},{"id":"9mm","qty":2}]}]`, mustJSON(t, PurchaseViews(r)))
 
 	r.unresolved[0].Goods = []lanes.Good{{Name: "Lane time", Price: "0.50"}, {Name: "9 mm", Price: "24.90"}}
-	require.JSONEq(t, `[`+head+`[{"id":"time","qty":15,"name":"Lane time","price":"0.50"},{"id":"9mm","qty":2,"name":"9 mm","price":"24.90"}]}]`,
+	require.JSONEq(t, `[`+head+
+		`[{"id":"time","qty":15,"name":"Lane time","price":"0.50"},{"id":"9mm","qty":2,"name":"9 mm","price":"24.90"}]}]`,
 		mustJSON(t, PurchaseViews(r)))
 }
 

@@ -33,9 +33,10 @@ type Settings struct {
 }
 
 type startView struct {
-	Ranges    []rangeView `json:"ranges"`
-	Complete  bool        `json:"complete"` // there are no others; else the page of the control screen asks for the name
-	Documents []Document  `json:"documents"`
+	Ranges []rangeView `json:"ranges"`
+	// there are no others; else the page of the control screen asks for the name
+	Complete  bool       `json:"complete"`
+	Documents []Document `json:"documents"`
 }
 
 type rangeView struct {
@@ -49,7 +50,9 @@ func Mount(r chi.Router, a *endpoint.API, s Settings) {
 	page := files.Page("start.html", a.Fail)
 	ranges, complete := control.RangesNamed(s.Staff, "")
 	view := screens.Encode(startView{
-		Ranges: endpoint.Views(ranges, func(r control.NamedRange) rangeView { return rangeView{r, control.PagePath(r.ID)} }), Complete: complete, Documents: s.Documents,
+		Ranges: endpoint.Views(ranges,
+			func(r control.NamedRange) rangeView { return rangeView{r, control.PagePath(r.ID)} }), Complete: complete,
+		Documents: s.Documents,
 	})
 	guard := screens.Guard(a.Fail)
 	r.With(guard).Get("/", func(w http.ResponseWriter, r *http.Request) {

@@ -18,7 +18,10 @@ var north = uuid.MustParse("11111111-1111-4111-8111-111111111111")
 
 // newSite is the page of a gateway with those ranges.
 func newSite(staff map[uuid.UUID]control.RangeStaff) http.Handler {
-	a := &endpoint.API{Errors: endpoint.Errors{"not_found": {Status: 404, Sentence: "no such path"}, "cross_site": {Status: 403}}}
+	a := &endpoint.API{Errors: endpoint.Errors{
+		"not_found":  {Status: 404, Sentence: "no such path"},
+		"cross_site": {Status: 403},
+	}}
 	r := chi.NewRouter()
 	Mount(r, a, Settings{Staff: staff, Documents: []Document{{"openapi", "/openapi.json"}}})
 	return r
@@ -38,7 +41,10 @@ func get(h http.Handler, accept ...string) *httptest.ResponseRecorder {
 
 // A browser gets the page, a program that asks for JSON the list, and any other what it got before there was a page.
 func TestEveryClientGetsWhatItAsksFor(t *testing.T) {
-	site := newSite(map[uuid.UUID]control.RangeStaff{north: staffOf("North range"), uuid.New(): {Name: "Without staff"}})
+	site := newSite(map[uuid.UUID]control.RangeStaff{
+		north:      staffOf("North range"),
+		uuid.New(): {Name: "Without staff"},
+	})
 	list := `{"ranges":[{"range_id":"11111111-1111-4111-8111-111111111111","name":"North range","control_screen":"/control/11111111-1111-4111-8111-111111111111"}],` +
 		`"complete":true,"documents":[{"name":"openapi","path":"/openapi.json"}]}`
 	for _, accept := range [][]string{
@@ -54,13 +60,24 @@ func TestEveryClientGetsWhatItAsksFor(t *testing.T) {
 		require.Equal(t, "no-store", response.Header().Get("Cache-Control"))
 		require.Equal(t, list, response.Body.String())
 	}
-	for _, accept := range []string{"text/html", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", "application/json;q=0.5, text/html", "text/html, application/json"} {
+	for _, accept := range []string{
+		"text/html", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
+		"application/json;q=0.5, text/html", "text/html, application/json",
+	} {
 		response := get(site, accept)
 		require.Equal(t, "text/html; charset=utf-8", response.Header().Get("Content-Type"), accept)
 		require.Equal(t, "Accept", response.Header().Get("Vary"))
 		require.NotContains(t, response.Body.String(), "North range", "the page itself has no data")
 	}
-	for _, accept := range [][]string{nil, {"*/*"}, {""}, {"text/*"}, {"text/html;q=x"}, {"text/html;q=0"}, {"nonsense;;"}} {
+	for _, accept := range [][]string{
+		nil,
+		{"*/*"},
+		{""},
+		{"text/*"},
+		{"text/html;q=x"},
+		{"text/html;q=0"},
+		{"nonsense;;"},
+	} {
 		response := get(site, accept...)
 		require.Equal(t, http.StatusNotFound, response.Code, accept)
 		require.Contains(t, response.Body.String(), `"code":"not_found"`)

@@ -38,9 +38,11 @@ func Endpoints(h v2.Handlers) []endpoint.Endpoint {
 				Describe("Sessions made at the control screen are among them."),
 			endpoint.Command("POST", "/sessions", 201, "Sell time on a free lane", v2.ReadSale("name"), create,
 				sold, v2.SaleCodes()...),
-			endpoint.Command("PATCH", "/sessions", 200, "Set a session's duration, or end it", readPatch, change, patch.response,
+			endpoint.Command("PATCH", "/sessions", 200, "Set a session's duration, or end it", readPatch, change,
+				patch.response,
 				v2.SessionCodes("duration_out_of_range", "no_time_left")...).
-				Describe("A `duration` above 0 is the session's new total, which must leave it some time; 0 ends the session."),
+				Describe("A `duration` above 0 is the session's new total, which must leave it some time; "+
+					"0 ends the session."),
 		),
 	)
 }

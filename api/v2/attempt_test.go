@@ -24,7 +24,11 @@ func TestTheOutcomeOfAnAttemptOnTheWire(t *testing.T) {
 		{lanes.Attempt{Error: lanes.Interrupted}, "interrupted", "interrupted"},
 		{lanes.Attempt{Error: lanes.UnderWay}, "under_way", ""},
 		{lanes.Attempt{Error: lanes.NoWebhook}, "not_sent", lanes.NoWebhook},
-		{lanes.Attempt{Error: lanes.Dropped + ": more than 5 events waited"}, "dropped", "dropped: more than 5 events waited"},
+		{
+			lanes.Attempt{Error: lanes.Dropped + ": more than 5 events waited"},
+			"dropped",
+			"dropped: more than 5 events waited",
+		},
 	} {
 		c.attempt.At, c.attempt.Duration = time.Now(), 35*time.Millisecond
 		shown := AttemptOf(&c.attempt)

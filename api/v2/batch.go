@@ -31,22 +31,29 @@ type OperationResult struct {
 // readBatch reads a batch. What cannot be, whatever the lanes are, is a fault: see impossible.
 func readBatch(in *endpoint.Input) lanes.Batch {
 	in.UpTo(MaxBatchBody)
-	operations := endpoint.Objects(in, "operations", MaxOperations, "The operations, in their order, each with the fields of its own request",
+	operations := endpoint.Objects(in, "operations", MaxOperations,
+		"The operations, in their order, each with the fields of its own request",
 		"op", exampleOperations,
 		endpoint.Form[lanes.Operation]{Word: "create", Description: "Sell time on a lane", Read: readBatchSale},
 		onSession("modify", "Add minutes, or take minutes away", func(in *endpoint.Input, id uuid.UUID) lanes.Command {
-			return lanes.Modify{Session: id, Minutes: in.Signed("time", wellFormedMinutes, "Minutes to add, or with a minus to take away", 15)}
+			return lanes.Modify{
+				Session: id,
+				Minutes: in.Signed("time", wellFormedMinutes, "Minutes to add, or with a minus to take away", 15),
+			}
 		}),
 		onSession("start", "Begin the time of a session that waits for its customer", readBegin),
 		onSession("stop", "End a session", readStop),
 		onSession("pause", "Stop a session's clock until it is resumed", readPause),
 		onSession("resume", "Start a paused session's clock again", readResume),
-		endpoint.Form[lanes.Operation]{Word: "move", Description: "Let a session go on in another lane", Read: readBatchMove},
+		endpoint.Form[lanes.Operation]{
+			Word: "move", Description: "Let a session go on in another lane",
+			Read: readBatchMove,
+		},
 	)
 	return lanes.Batch{
 		Operations: operations,
-		Atomic: in.Flag("atomic", false, "If true, all operations are done, or after a refusal none; if false, each is done that can be, and "+
-			"the results say which were not"),
+		Atomic: in.Flag("atomic", false, "If true, all operations are done, or after a refusal none; if false, "+
+			"each is done that can be, and the results say which were not"),
 	}
 }
 
@@ -65,16 +72,22 @@ func readBatchMove(in *endpoint.Input) lanes.Operation {
 	id := in.ID("session_id", "The session", endpoint.ExampleID)
 	return lanes.Operation{
 		Session: id, Command: lanes.Move{Session: id},
-		To: in.ID("lane_id", "Lane to go on in: free by then, accessible and usable", "44444444-4444-4444-8444-000000000002"),
+		To: in.ID("lane_id", "Lane to go on in: free by then, accessible and usable",
+			"44444444-4444-4444-8444-000000000002"),
 	}
 }
 
 // onSession is the form of a command to a session.
-func onSession(word, description string, read func(in *endpoint.Input, id uuid.UUID) lanes.Command) endpoint.Form[lanes.Operation] {
-	return endpoint.Form[lanes.Operation]{Word: word, Description: description, Read: func(in *endpoint.Input) lanes.Operation {
-		id := in.ID("session_id", "The session", endpoint.ExampleID)
-		return lanes.Operation{Session: id, Command: read(in, id)}
-	}}
+func onSession(word, description string,
+	read func(in *endpoint.Input, id uuid.UUID) lanes.Command,
+) endpoint.Form[lanes.Operation] {
+	return endpoint.Form[lanes.Operation]{
+		Word: word, Description: description,
+		Read: func(in *endpoint.Input) lanes.Operation {
+			id := in.ID("session_id", "The session", endpoint.ExampleID)
+			return lanes.Operation{Session: id, Command: read(in, id)}
+		},
+	}
 }
 
 // impossible are the faults of operations that no lane could carry out, or not after those before them: about a
@@ -110,7 +123,9 @@ func impossible(layout lanes.Layout, batch lanes.Batch) endpoint.Faults {
 	return faults
 }
 
-func (h Handlers) batch(ctx context.Context, batch lanes.Batch, key *lanes.KeyOf[[]lanes.BatchResult]) ([]lanes.BatchResult, error) {
+func (h Handlers) batch(ctx context.Context, batch lanes.Batch,
+	key *lanes.KeyOf[[]lanes.BatchResult],
+) ([]lanes.BatchResult, error) {
 	r, err := h.RangeOf(ctx)
 	if err != nil {
 		return nil, err
@@ -141,15 +156,21 @@ func (h Handlers) showBatch(batch lanes.Batch, results []lanes.BatchResult) Batc
 }
 
 func (h Handlers) batchEndpoint() endpoint.Endpoint {
-	return endpoint.Command("POST", "/sessions/batch", 200, "Several operations in one request", readBatch, h.batch, h.showBatch,
+	return endpoint.Command("POST", "/sessions/batch", 200, "Several operations in one request", readBatch,
+		h.batch, h.showBatch,
 		commandCodes("batch_refused", "session_not_found", "store_unavailable")...).
-		Describe("What belongs together, as two customers who change lanes, or what comes at once, as the end of an evening. The operations are decided in " +
-			"their order, each on what those before it have made of its lane, and saved in one write: after a crash all of them are there, or none. " +
-			"Moves of different sessions that stand one after the other are made at once, so that two sessions can change places. Refused with `atomic`, " +
-			"none is done: `results` names every operation that is refused, and the key is free again. Without `atomic` the answer has a result for each. " +
-			"Stops and pauses lock the lane at once, as their own requests do.").
+		Describe("What belongs together, as two customers who change lanes, or what comes at once, as the end of " +
+			"an evening. The operations are decided in their order, each on what those before it have made of its " +
+			"lane, and saved in one write: after a crash all of them are there, or none. Moves of different sessions " +
+			"that stand one after the other are made at once, so that two sessions can change places. Refused with " +
+			"`atomic`, none is done: `results` names every operation that is refused, and the key is free again. " +
+			"Without `atomic` the answer has a result for each. Stops and pauses lock the lane at once, as their " +
+			"own requests do.").
 		Example(BatchView{[]OperationResult{
 			{Part: endpoint.Part{Index: 0, Status: http.StatusNoContent}},
-			{Part: endpoint.Part{Index: 1, Status: http.StatusConflict, Code: lanes.ErrLaneOccupied.Code(), Error: lanes.ErrLaneOccupied.Error()}},
+			{Part: endpoint.Part{
+				Index: 1, Status: http.StatusConflict, Code: lanes.ErrLaneOccupied.Code(),
+				Error: lanes.ErrLaneOccupied.Error(),
+			}},
 		}})
 }

@@ -49,8 +49,8 @@ func (l recordLog) locate(ctx context.Context, c endpoint.LogCursor, field strin
 	case c.Log != 0 && c.Log != l.id:
 		return position{}, l.gone(ctx)
 	case c.Number > l.given:
-		return position{}, endpoint.Faults{field: "is ahead of every cursor that this range has given: its store was rolled back, or the cursor was not kept as it was. " +
-			"Read from 0, and ignore what you know by its id"}
+		return position{}, endpoint.Faults{field: "is ahead of every cursor that this range has given: its store " +
+			"was rolled back, or the cursor was not kept as it was. Read from 0, and ignore what you know by its id"}
 	}
 	return position{log: l, after: c.Number, anywhere: c.Log == 0 && c.Number == 0}, nil
 }

@@ -42,7 +42,8 @@ const (
 )
 
 // streamExample is a part of a stream.
-const streamExample = "retry: 1000\n\nid: 1042\ndata: {\"cursor\":\"1042\",\"id\":\"7d9f2c4e-31b8-4a56-9c0d-5e8f1a2b3c4d\"," +
+const streamExample = "retry: 1000\n\nid: 1042\ndata: " +
+	"{\"cursor\":\"1042\",\"id\":\"7d9f2c4e-31b8-4a56-9c0d-5e8f1a2b3c4d\"," +
 	"\"occurred_at\":\"2026-05-01T10:00:00.000Z\",\"payload\":{\"event\":\"sessionStarted\",\"session_id\":\"7d9f2c4e-31b8-4a56-9c0d-5e8f1a2b3c4d\"," +
 	"\"lane_id\":\"44444444-4444-4444-8444-000000000001\"},\"simulated\":false,\"attempt\":null}\n\n:\n\n"
 
@@ -57,7 +58,8 @@ type Readers struct {
 	closing        <-chan struct{}    // closed when the gateway stops; all of them end
 	polls, streams prometheus.Gauge
 	refused        prometheus.Counter
-	reserve        func(context.Context) (endpoint.PageRoom, error) // the room of a page that a stream catches up with; nil: always there
+	// the room of a page that a stream catches up with; nil: always there
+	reserve func(context.Context) (endpoint.PageRoom, error)
 
 	mu     sync.Mutex
 	frames map[uuid.UUID]*frame
@@ -107,16 +109,19 @@ func readEvents(in *endpoint.Input) eventsPage {
 	return eventsPage{
 		at:   &position{},
 		page: readPage(in),
-		wait: time.Duration(in.QueryLimit("wait", 0, maxWait, 0, "Seconds to wait at most for an event behind the cursor")) * time.Second,
-		webhook: in.QueryText("webhook", maxWebhookName, "Only deliveries to that one of several webhooks; none: every event, with its delivery to the first of "+
-			"them. A page may have fewer than there are, or none, although there are more: go on from `next`. `wait` ends with any event of the range"),
+		wait: time.Duration(in.QueryLimit("wait", 0, maxWait, 0,
+			"Seconds to wait at most for an event behind the cursor")) * time.Second,
+		webhook: in.QueryText("webhook", maxWebhookName, "Only deliveries to that one of several webhooks; none: "+
+			"every event, with its delivery to the first of them. A page may have fewer than there are, or none, "+
+			"although there are more: go on from `next`. `wait` ends with any event of the range"),
 	}
 }
 
 // refuseKinds refuses a filter that the event log does not have: a reader who believes in it would take every
 // event for one of those kinds.
 func refuseKinds(in *endpoint.Input) {
-	in.RefuseQuery("kinds", "is no parameter here: the event log has every kind. Name kinds in the webhook's configuration, or when you have events sent again")
+	in.RefuseQuery("kinds", "is no parameter here: the event log has every kind. Name kinds in the webhook's "+
+		"configuration, or when you have events sent again")
 }
 
 // start is where a stream begins, and the field that says so.
@@ -127,9 +132,11 @@ type start struct {
 
 func readStart(in *endpoint.Input) start {
 	refuseKinds(in)
-	in.RefuseQuery("webhook", "is no parameter here: the stream has every event, with its delivery to the first of several webhooks. Read pages of `/events` for one of them")
+	in.RefuseQuery("webhook", "is no parameter here: the stream has every event, with its delivery to the first "+
+		"of several webhooks. Read pages of `/events` for one of them")
 	from := start{in.QueryLogCursor("after", "Cursor to read behind, or `latest`; none: from the oldest on"), "after"}
-	if last, given := in.HeaderLogCursor("Last-Event-ID", "Likewise, but for `latest`; counts more than `after`"); given {
+	if last, given := in.HeaderLogCursor("Last-Event-ID",
+		"Likewise, but for `latest`; counts more than `after`"); given {
 		from = start{last, "Last-Event-ID"}
 	}
 	return from
@@ -258,7 +265,10 @@ func (h Handlers) stream(ctx context.Context, from start) (func(http.ResponseWri
 	if err != nil {
 		return nil, err
 	}
-	s := &eventStream{readers: h.Readers, rangeID: request.RangeID(ctx), r: r, log: at.log, after: at.after, anywhere: at.anywhere}
+	s := &eventStream{
+		readers: h.Readers, rangeID: request.RangeID(ctx), r: r, log: at.log, after: at.after,
+		anywhere: at.anywhere,
+	}
 	if err := s.readPage(ctx); err != nil {
 		leave()
 		return nil, err

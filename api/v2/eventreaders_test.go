@@ -153,14 +153,26 @@ func (r *loggingRange) readCount() int {
 // newAPI returns the endpoints of the range, with a timeout as in production.
 func (r *loggingRange) newAPI(t *testing.T, readers *Readers) http.Handler {
 	codes := endpoint.Errors{}
-	for _, code := range append(SessionCodes("event_not_found", "not_redeliverable", "webhook_not_configured", "webhook_gone", "cursor_gone", "not_saved", "not_running", "not_waiting", "start_scheduled", "start_not_found", "batch_refused", "reservation_not_found", "lane_reserved", "reservation_over", "reservation_limit", "no_lanes_fit", "lane_not_usable", "lane_lacks_capability", "not_paused", "in_grace", "ceasefire", "duration_out_of_range",
-		"no_time_left", "after_closing", "group_not_found", "lane_not_found", "lane_occupied", "lane_not_accessible", "lane_not_clear"),
-		"invalid_request", "not_found", "method_not_allowed", "request_timeout", "too_large", "unsupported_media_type", "timeout", "internal", "overloaded") {
+	for _, code := range append(SessionCodes("event_not_found", "not_redeliverable", "webhook_not_configured",
+		"webhook_gone", "cursor_gone", "not_saved", "not_running", "not_waiting", "start_scheduled", "start_not_found",
+		"batch_refused", "reservation_not_found", "lane_reserved", "reservation_over", "reservation_limit",
+		"no_lanes_fit", "lane_not_usable", "lane_lacks_capability", "not_paused", "in_grace", "ceasefire",
+		"duration_out_of_range",
+		"no_time_left", "after_closing", "group_not_found", "lane_not_found", "lane_occupied", "lane_not_accessible",
+		"lane_not_clear"),
+		"invalid_request", "not_found", "method_not_allowed", "request_timeout", "too_large", "unsupported_media_type",
+		"timeout", "internal", "overloaded") {
 		codes[code] = endpoint.Error{Status: http.StatusBadRequest, Sentence: code}
 	}
-	a := &endpoint.API{Errors: codes, Timeout: 5 * time.Second, Defect: func(_ *http.Request, cause error, _ []byte) { t.Error("defect:", cause) }}
+	a := &endpoint.API{
+		Errors: codes, Timeout: 5 * time.Second,
+		Defect: func(_ *http.Request, cause error, _ []byte) { t.Error("defect:", cause) },
+	}
 	router := a.Router()
-	a.Mount(router, "/", Handlers{RangeOf: func(context.Context) (Range, error) { return r, nil }, Readers: readers}.Endpoints())
+	a.Mount(router, "/", Handlers{
+		RangeOf: func(context.Context) (Range, error) { return r, nil },
+		Readers: readers,
+	}.Endpoints())
 	return router
 }
 
@@ -441,7 +453,10 @@ func TestWhatIsSavedDuringARead(t *testing.T) {
 // refused requires that a request is refused as Error shows, whatever it reads by: a page, a wait or a stream.
 func refused(t *testing.T, h http.Handler, query, want string) {
 	t.Helper()
-	paths := []string{"/events?" + query, "/events?wait=60&" + query, "/events/stream?" + query, "/events?limit=1&" + query}
+	paths := []string{
+		"/events?" + query, "/events?wait=60&" + query, "/events/stream?" + query,
+		"/events?limit=1&" + query,
+	}
 	if after, ofCursor := strings.CutPrefix(query, "after="); ofCursor {
 		paths = append(paths, "/history?"+query, "/history?external_id=a&"+query)
 		if _, err := strconv.ParseInt(after, 10, 64); err == nil && after[0] != '-' {
@@ -472,7 +487,10 @@ func TestACursorThatIsAheadOfItsLog(t *testing.T) {
 	r := newLoggingRange(3)
 	r.id.Store(7)
 	h := r.newAPI(t, newReaders(0))
-	for _, cursor := range []string{"4", "99999999999", "999999999999999999", endpoint.LogCursor{Log: 7, Number: 4}.String()} {
+	for _, cursor := range []string{
+		"4", "99999999999", "999999999999999999",
+		endpoint.LogCursor{Log: 7, Number: 4}.String(),
+	} {
 		refused(t, h, "after="+cursor, `"fields":{"after":"is ahead of every cursor`)
 		response := begin(t.Context(), h, "/events/stream?after=1", "Last-Event-ID", cursor)
 		text, err := io.ReadAll(response.Body)
@@ -480,7 +498,8 @@ func TestACursorThatIsAheadOfItsLog(t *testing.T) {
 		require.Contains(t, string(text), `"fields":{"Last-Event-ID":"is ahead of every cursor`, cursor)
 	}
 	for _, cursor := range []string{"", "x", "-1", "1.5", "latest1", strings.Repeat("9", 40)} {
-		refused(t, h, "after="+cursor, `"fields":{"after":"must be a cursor from an earlier answer, 0 for the beginning or latest"}`)
+		refused(t, h, "after="+cursor,
+			`"fields":{"after":"must be a cursor from an earlier answer, 0 for the beginning or latest"}`)
 	}
 }
 
@@ -496,10 +515,14 @@ func TestACursorOfAnotherLog(t *testing.T) {
 		refused(t, h, "after="+endpoint.LogCursor{Log: 8, Number: number}.String(), `"oldest":"`+oldest+`"`)
 	}
 	cursors, next := poll(t.Context(), t, h, "/events?after="+oldest)
-	require.Equal(t, []string{endpoint.LogCursor{Log: 7, Number: 2}.String(), endpoint.LogCursor{Log: 7, Number: 3}.String()}, cursors)
+	require.Equal(t, []string{
+		endpoint.LogCursor{Log: 7, Number: 2}.String(),
+		endpoint.LogCursor{Log: 7, Number: 3}.String(),
+	}, cursors)
 	require.Equal(t, endpoint.LogCursor{Log: 7, Number: 3}.String(), next)
 	cursors, _ = poll(t.Context(), t, h, "/events?after=2")
-	require.Equal(t, []string{endpoint.LogCursor{Log: 7, Number: 3}.String()}, cursors, "a number without a log, from before, is one of this log")
+	require.Equal(t, []string{endpoint.LogCursor{Log: 7, Number: 3}.String()}, cursors,
+		"a number without a log, from before, is one of this log")
 }
 
 // A cursor behind which records are not kept any more is refused, so that nothing is skipped in silence. Who
@@ -510,10 +533,14 @@ func TestACursorBehindTheRetention(t *testing.T) {
 	r.trimmed = 3
 	h := r.newAPI(t, newReaders(0))
 	oldest := `"oldest":"` + endpoint.LogCursor{Log: 7, Number: 3}.String() + `"`
-	for _, cursor := range []string{"1", "2", endpoint.LogCursor{Log: 7}.String(), endpoint.LogCursor{Log: 7, Number: 2}.String()} {
+	for _, cursor := range []string{
+		"1", "2", endpoint.LogCursor{Log: 7}.String(),
+		endpoint.LogCursor{Log: 7, Number: 2}.String(),
+	} {
 		refused(t, h, "after="+cursor, oldest)
 	}
-	for _, query := range []string{"", "?after=0", "?after=3", "?after=" + endpoint.LogCursor{Log: 7, Number: 3}.String()} {
+	for _, query := range []string{"", "?after=0", "?after=3", "?after=" +
+		endpoint.LogCursor{Log: 7, Number: 3}.String()} {
 		cursors, _ := poll(t.Context(), t, h, "/events"+query)
 		require.Len(t, cursors, 2, query)
 	}

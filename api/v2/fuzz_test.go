@@ -44,14 +44,26 @@ func (r *fakeRange) On(
 func send(t *testing.T, method, path, body string) (*fakeRange, *httptest.ResponseRecorder) {
 	r := &fakeRange{}
 	codes := endpoint.Errors{}
-	for _, code := range append(SessionCodes("event_not_found", "not_redeliverable", "webhook_not_configured", "webhook_gone", "cursor_gone", "not_saved", "not_running", "not_waiting", "start_scheduled", "start_not_found", "batch_refused", "reservation_not_found", "lane_reserved", "reservation_over", "reservation_limit", "no_lanes_fit", "lane_not_usable", "lane_lacks_capability", "not_paused", "in_grace", "ceasefire", "duration_out_of_range",
-		"no_time_left", "after_closing", "group_not_found", "lane_not_found", "lane_occupied", "lane_not_accessible", "lane_not_clear"),
-		"invalid_request", "not_found", "method_not_allowed", "request_timeout", "too_large", "unsupported_media_type", "timeout", "internal") {
+	for _, code := range append(SessionCodes("event_not_found", "not_redeliverable", "webhook_not_configured",
+		"webhook_gone", "cursor_gone", "not_saved", "not_running", "not_waiting", "start_scheduled", "start_not_found",
+		"batch_refused", "reservation_not_found", "lane_reserved", "reservation_over", "reservation_limit",
+		"no_lanes_fit", "lane_not_usable", "lane_lacks_capability", "not_paused", "in_grace", "ceasefire",
+		"duration_out_of_range",
+		"no_time_left", "after_closing", "group_not_found", "lane_not_found", "lane_occupied", "lane_not_accessible",
+		"lane_not_clear"),
+		"invalid_request", "not_found", "method_not_allowed", "request_timeout", "too_large", "unsupported_media_type",
+		"timeout", "internal") {
 		codes[code] = endpoint.Error{Status: http.StatusBadRequest, Sentence: code}
 	}
-	a := &endpoint.API{Errors: codes, Defect: func(_ *http.Request, cause error, _ []byte) { t.Error("defect:", cause) }}
+	a := &endpoint.API{
+		Errors: codes,
+		Defect: func(_ *http.Request, cause error, _ []byte) { t.Error("defect:", cause) },
+	}
 	router := a.Router()
-	a.Mount(router, "/", Handlers{RangeOf: func(context.Context) (Range, error) { return r, nil }, Readers: newReaders(0)}.Endpoints())
+	a.Mount(router, "/", Handlers{
+		RangeOf: func(context.Context) (Range, error) { return r, nil },
+		Readers: newReaders(0),
+	}.Endpoints())
 	response := httptest.NewRecorder()
 	router.ServeHTTP(response, httptest.NewRequest(method, path, strings.NewReader(body)))
 	return r, response
@@ -94,7 +106,8 @@ func FuzzCreateBody(f *testing.F) {
 // Every query is a non-zero number of minutes or is refused.
 func FuzzModifyQuery(f *testing.F) {
 	for _, seed := range []string{
-		"time=15", "time=-15", "time=+15", "time=%2B15", "time=0", "time=-0", "time=", "", "time=1.5", "time=1e3", "time=1000001",
+		"time=15", "time=-15", "time=+15", "time=%2B15", "time=0", "time=-0", "time=", "", "time=1.5", "time=1e3",
+		"time=1000001",
 		"time=99999999999999999999", "time=1&time=2", "time=%zz", "TIME=5", "time=٣", "time= 5", "time=5 ", "time=--5",
 	} {
 		f.Add(seed)

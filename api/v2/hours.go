@@ -77,12 +77,16 @@ func viewOfHours(hours *lanes.Hours, now time.Time) *HoursView {
 	return &HoursView{
 		Open: state.Open, Closes: endpoint.OptionalStamp(&state.Closes), Opens: endpoint.OptionalStamp(&state.Opens),
 		Week: WeekView{
-			Monday: of(time.Monday), Tuesday: of(time.Tuesday), Wednesday: of(time.Wednesday), Thursday: of(time.Thursday),
-			Friday: of(time.Friday), Saturday: of(time.Saturday), Sunday: of(time.Sunday),
+			Monday: of(time.Monday), Tuesday: of(time.Tuesday), Wednesday: of(time.Wednesday),
+			Thursday: of(time.Thursday),
+			Friday:   of(time.Friday), Saturday: of(time.Saturday), Sunday: of(time.Sunday),
 		},
 		Exceptions: endpoint.Views(hours.Exceptions, func(e lanes.Exception) ExceptionView {
 			date := e.Date
-			return ExceptionView{fmt.Sprintf("%04d-%02d-%02d", date.Year, date.Month, date.Day), endpoint.Views(e.Openings, viewOfOpening)}
+			return ExceptionView{
+				fmt.Sprintf("%04d-%02d-%02d", date.Year, date.Month, date.Day),
+				endpoint.Views(e.Openings, viewOfOpening),
+			}
 		}),
 	}
 }

@@ -116,7 +116,8 @@ func (h Handlers) rangeView(ctx context.Context, _ endpoint.Empty) (RangeView, e
 		Limits:    h.Limits.view(),
 		Retention: configured.Retention.view(),
 	}
-	view.TimeZone, view.Hours, view.Schedules = zoneOf(layout), viewOfHours(layout.Hours, r.Now().Wall), schedulesOf(layout, r.Now().Wall)
+	view.TimeZone, view.Hours, view.Schedules = zoneOf(layout), viewOfHours(layout.Hours, r.Now().Wall),
+		schedulesOf(layout, r.Now().Wall)
 	if view.Features == nil {
 		view.Features = []Feature{} // null is no list
 	}
@@ -125,7 +126,8 @@ func (h Handlers) rangeView(ctx context.Context, _ endpoint.Empty) (RangeView, e
 
 func (l Limits) view() RangeLimits {
 	view := RangeLimits{
-		Body: endpoint.MaxBody, Operations: MaxOperations, BatchBody: MaxBatchBody, Minutes: lanes.MaxMinutes, Customer: MaxCustomer, ExternalID: lanes.MaxExternalID,
+		Body: endpoint.MaxBody, Operations: MaxOperations, BatchBody: MaxBatchBody, Minutes: lanes.MaxMinutes,
+		Customer: MaxCustomer, ExternalID: lanes.MaxExternalID,
 		Metadata: lanes.MaxMetadata, MetadataBytes: lanes.MaxMetadataBytes, Page: maxPage, Wait: maxWait,
 		Waiting: limited(l.Waiting),
 	}
@@ -146,6 +148,7 @@ func limited(limit int) *int {
 func (r Retention) view() RangeRetention {
 	seconds := func(d time.Duration) int64 { return int64(d / time.Second) }
 	return RangeRetention{
-		Events: seconds(r.Events), History: seconds(r.History), Names: seconds(r.Names), Records: r.Records, Keys: seconds(lanes.KeyTerm),
+		Events: seconds(r.Events), History: seconds(r.History), Names: seconds(r.Names), Records: r.Records,
+		Keys: seconds(lanes.KeyTerm),
 	}
 }

@@ -75,7 +75,8 @@ type page struct {
 
 func readPage(in *endpoint.Input) page {
 	return page{
-		after: in.QueryLogCursor("after", "Cursor to read behind, or `latest` for what happens from now on; none: from the oldest on"),
+		after: in.QueryLogCursor("after",
+			"Cursor to read behind, or `latest` for what happens from now on; none: from the oldest on"),
 		limit: in.QueryLimit("limit", 1, maxPage, 100, "How many at most"),
 	}
 }
@@ -151,7 +152,8 @@ func (p historyPage) read(ctx context.Context, r Range, after uint64, limit int)
 // fillPage reads records behind a cursor in portions, until the page has limit of them or no room for more. It returns
 // their views, and the cursor of the last one.
 func fillPage[Record, View any](
-	after uint64, limit int, read func(after uint64, limit int) ([]Record, error), cursor func(Record) uint64, view func(Record) View,
+	after uint64, limit int, read func(after uint64, limit int) ([]Record, error), cursor func(Record) uint64,
+	view func(Record) View,
 ) (views []View, last uint64, err error) {
 	var size endpoint.PageSize
 	views, last = []View{}, after

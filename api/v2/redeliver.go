@@ -18,7 +18,8 @@ type Redelivered struct {
 var redeliverable = []string{
 	string(lanes.Help), string(lanes.CarrierHit), string(lanes.SessionCreated), string(lanes.SessionStarted),
 	string(lanes.SessionPaused),
-	string(lanes.SessionResumed), string(lanes.SessionStopped), string(lanes.SessionModified), string(lanes.SessionEnding),
+	string(lanes.SessionResumed), string(lanes.SessionStopped), string(lanes.SessionModified),
+	string(lanes.SessionEnding),
 	string(lanes.SessionExpired),
 }
 
@@ -37,8 +38,10 @@ func readSelection(in *endpoint.Input) selection {
 		after: in.Cursor("after", "Cursor to begin behind; 0: from the oldest on", "0"),
 		until: in.Cursor("until", "Cursor of the last event", "1042"),
 	}
-	selection.Webhook = in.OptionalText("webhook", 1, maxWebhookName, "Which of several webhooks gets them; none: for each the first one that had it", "accounting")
-	for _, kind := range in.SomeOf("kinds", "Only events of these kinds; none: all that may be sent again", redeliverable...) {
+	selection.Webhook = in.OptionalText("webhook", 1, maxWebhookName,
+		"Which of several webhooks gets them; none: for each the first one that had it", "accounting")
+	for _, kind := range in.SomeOf("kinds", "Only events of these kinds; none: all that may be sent again",
+		redeliverable...) {
 		selection.Kinds = append(selection.Kinds, lanes.Kind(kind))
 	}
 	return selection

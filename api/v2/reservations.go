@@ -59,18 +59,22 @@ func readReservation(in *endpoint.Input) reservationOrder {
 	order := reservationOrder{term: lanes.DefaultReserved, wanted: lanes.Wanted{
 		Lanes: in.OptionalIDs("lane_ids", maxReservedLanes, "The lanes, all or none; one of this and `lanes` is given"),
 	}}
-	order.wanted.Count, _ = in.OptionalInteger("lanes", 1, maxReservedLanes, "How many lanes: the first ones that can be sold, in display order", 2)
+	order.wanted.Count, _ = in.OptionalInteger("lanes", 1, maxReservedLanes,
+		"How many lanes: the first ones that can be sold, in display order", 2)
 	order.wanted.Adjacent = in.Flag("adjacent", false, "With `lanes`: side by side in one bay")
 	order.wanted.Bay = in.OptionalID("bay_id", "With `lanes`: in that bay")
 	shortest, longest := int(lanes.MinReserved/time.Second), int(lanes.MaxReserved/time.Second)
-	if seconds, given := in.OptionalInteger("seconds", shortest, longest, "For how long; 180 if it is not given", 180); given {
+	if seconds, given := in.OptionalInteger("seconds", shortest, longest,
+		"For how long; 180 if it is not given", 180); given {
 		order.term = time.Duration(seconds) * time.Second
 	}
-	if minutes, given := in.OptionalInteger("duration", lanes.MinMinutes, lanes.MaxMinutes, "The minutes that are to be sold on each lane: "+
-		"then the range's opening hours are checked now, and not when that many, or fewer, are sold with the token", 60); given {
+	if minutes, given := in.OptionalInteger("duration", lanes.MinMinutes, lanes.MaxMinutes, "The minutes that are "+
+		"to be sold on each lane: then the range's opening hours are checked now, and not when that many, or fewer, "+
+		"are sold with the token", 60); given {
 		order.minutes = minutes
 	}
-	order.group = in.OptionalID("group_id", "With `duration`: the access group that they are to be sold to, where groups have hours of their own")
+	order.group = in.OptionalID("group_id",
+		"With `duration`: the access group that they are to be sold to, where groups have hours of their own")
 	order.wanted.Minutes, order.wanted.Group = order.minutes, order.group
 	return order
 }
@@ -92,7 +96,9 @@ func (o *reservationOrder) check() error {
 
 // reserve reserves lanes. The token follows from the reservation's id and the token for the API that it was asked with,
 // which is not kept either: a repeat with the key is answered with the same one, and nobody else can find it.
-func (h Handlers) reserve(ctx context.Context, order reservationOrder, key *lanes.KeyOf[lanes.Reserved]) (lanes.Reserved, error) {
+func (h Handlers) reserve(ctx context.Context, order reservationOrder,
+	key *lanes.KeyOf[lanes.Reserved],
+) (lanes.Reserved, error) {
 	if err := order.check(); err != nil {
 		return lanes.Reserved{}, err
 	}
@@ -100,7 +106,8 @@ func (h Handlers) reserve(ctx context.Context, order reservationOrder, key *lane
 	if err != nil {
 		return lanes.Reserved{}, err
 	}
-	if order.wanted.Bay != uuid.Nil && !slices.ContainsFunc(r.Layout().Bays, func(b lanes.Bay) bool { return b.ID == order.wanted.Bay }) {
+	if order.wanted.Bay != uuid.Nil && !slices.ContainsFunc(r.Layout().Bays,
+		func(b lanes.Bay) bool { return b.ID == order.wanted.Bay }) {
 		return lanes.Reserved{}, endpoint.Faults{"bay_id": "must be a bay of this range"}
 	}
 	if order.group != uuid.Nil && !r.Layout().HasGroup(order.group) {
@@ -108,7 +115,10 @@ func (h Handlers) reserve(ctx context.Context, order reservationOrder, key *lane
 	}
 	credential := request.Credential(ctx)
 	tokenOf := func(id uuid.UUID) string { return derived(credential, id[:]) }
-	reservation := lanes.Reservation{ID: uuid.New(), Holder: derived(credential, []byte("holder")), Term: order.term, Minutes: order.minutes, Group: order.group}
+	reservation := lanes.Reservation{
+		ID: uuid.New(), Holder: derived(credential, []byte("holder")), Term: order.term,
+		Minutes: order.minutes, Group: order.group,
+	}
 	reservation.Token = lanes.TokenDigest(tokenOf(reservation.ID))
 	if key != nil {
 		own := *key
@@ -166,18 +176,24 @@ func (h Handlers) endReservation(ctx context.Context, id uuid.UUID, key *lanes.K
 
 func (h Handlers) reservationEndpoints() []endpoint.Endpoint {
 	return endpoint.Group("Reservations", "Keep lanes while the customer pays.",
-		endpoint.Command("POST", "/reservations", 201, "Keep lanes from everybody else for a while", readReservation, h.reserve, viewOfReserved,
-			commandCodes("lane_not_found", "group_not_found", "lane_occupied", "lane_reserved", "lane_not_accessible", "lane_not_usable", "lane_not_clear",
+		endpoint.Command("POST", "/reservations", 201, "Keep lanes from everybody else for a while", readReservation,
+			h.reserve, viewOfReserved,
+			commandCodes("lane_not_found", "group_not_found", "lane_occupied", "lane_reserved", "lane_not_accessible",
+				"lane_not_usable", "lane_not_clear",
 				"no_lanes_fit", "reservation_limit", afterClosing)...).
-			Describe("Reserve, take the money, and sell with the `token`: meanwhile nobody else gets the lanes, and the sale is not refused for the "+
-				"lane's hardware or a ceasefire, nor, where `duration` was given, for the range's closing. It is refused where staff have closed the "+
-				"lane for sale or ended the reservation. All of the lanes are reserved or, after an error, none; of named ones the error has the `lane_id`. "+
-				"One token for the API has at most half of the range's lanes reserved at a time."),
-		endpoint.Handle("GET", "/reservations/{id}", 200, "A reservation and the lanes that it still keeps", readReservationID, endpoint.WithTarget(h.RangeOf, reservation),
+			Describe("Reserve, take the money, and sell with the `token`: meanwhile nobody else gets the lanes, "+
+				"and the sale is not refused for the lane's hardware or a ceasefire, nor, where `duration` was "+
+				"given, for the range's closing. It is refused where staff have closed the lane for sale or ended "+
+				"the reservation. All of the lanes are reserved or, after an error, none; of named ones the error "+
+				"has the `lane_id`. One token for the API has at most half of the range's lanes reserved at a time."),
+		endpoint.Handle("GET", "/reservations/{id}", 200, "A reservation and the lanes that it still keeps",
+			readReservationID, endpoint.WithTarget(h.RangeOf, reservation),
 			"starting", "not_owner", "reservation_not_found").
 			Describe("A lane that was sold is not among them. Without any, the reservation is not found."),
-		endpoint.Command("DELETE", "/reservations/{id}", 204, "Give the lanes of a reservation free", readReservationID, h.endReservation, endpoint.NoBody,
+		endpoint.Command("DELETE", "/reservations/{id}", 204, "Give the lanes of a reservation free", readReservationID,
+			h.endReservation, endpoint.NoBody,
 			commandCodes("lane_not_found", "lane_not_usable")...).
-			Describe("Also where it is over, was used or never was: then there is nothing to do. Sessions that were sold with it stay."),
+			Describe("Also where it is over, was used or never was: then there is nothing to do. Sessions that "+
+				"were sold with it stay."),
 	)
 }

@@ -61,7 +61,10 @@ func drawSession(t *rapid.T) *lanes.SessionView {
 	if rapid.Bool().Draw(t, "has an open end") {
 		beyond := rapid.Int64Range(0, int64(lanes.MaxMinutes*time.Minute))
 		s.OpenEnd = rapid.IntRange(2, lanes.MaxMinutes).Draw(t, "up to")
-		s.Beyond = lanes.Beyond{Used: time.Duration(beyond.Draw(t, "beyond")), Settled: time.Duration(beyond.Draw(t, "settled"))}
+		s.Beyond = lanes.Beyond{
+			Used:    time.Duration(beyond.Draw(t, "beyond")),
+			Settled: time.Duration(beyond.Draw(t, "settled")),
+		}
 	}
 	return s
 }

@@ -104,16 +104,19 @@ type Sale struct {
 // ReadSale returns the reader of a sale. The versions differ in the key of the customer's name.
 func ReadSale(customer string) func(*endpoint.Input) Sale {
 	return ReadSaleTo(func(in *endpoint.Input) string {
-		return in.Text(customer, 1, MaxCustomer, "Name of the customer; it is trimmed, and has no control characters", "Jo Smith")
+		return in.Text(customer, 1, MaxCustomer, "Name of the customer; it is trimmed, and has no control characters",
+			"Jo Smith")
 	})
 }
 
 // readSale reads a sale of this version.
 func readSale(in *endpoint.Input) Sale {
 	sale := ReadSale("customer_name")(in)
-	sale.Command.Reservation = in.OptionalSecret("reservation", maxReservationToken, "The token of the lane's reservation")
+	sale.Command.Reservation = in.OptionalSecret("reservation", maxReservationToken,
+		"The token of the lane's reservation")
 	minutes := in.Integers("warn_at_minutes", lanes.MaxWarnings, lanes.MinMinutes, lanes.MaxMinutes,
-		"With how many minutes left the session is warned (`sessionEnding`); none: as the range has it, an empty list: never", []int{10, 2})
+		"With how many minutes left the session is warned (`sessionEnding`); none: as the range has it, an empty "+
+			"list: never", []int{10, 2})
 	if minutes != nil {
 		slices.Sort(minutes)
 		sale.Command.WarnAt = []time.Duration{}
@@ -128,9 +131,11 @@ func readSale(in *endpoint.Input) Sale {
 // ReadOpenEnd reads up to how many minutes in all a session may go on once those that were sold are used up; 0: it
 // ends.
 func ReadOpenEnd(in *endpoint.Input) int {
-	upTo, _ := endpoint.OptionalObject(in, "open_end", "Once the minutes are used up, the session goes on until it is stopped, and the rest is paid afterwards: "+
-		"on a lane that shows `open_end` in `GET /lanes/status`. It goes without `grace`", func(in *endpoint.Input) int {
-		return in.Integer("up_to", lanes.MinMinutes+1, lanes.MaxMinutes, "How many minutes may be used in all: more than `duration`", 120)
+	upTo, _ := endpoint.OptionalObject(in, "open_end", "Once the minutes are used up, the session goes on until "+
+		"it is stopped, and the rest is paid afterwards: on a lane that shows `open_end` in `GET /lanes/status`. "+
+		"It goes without `grace`", func(in *endpoint.Input) int {
+		return in.Integer("up_to", lanes.MinMinutes+1, lanes.MaxMinutes,
+			"How many minutes may be used in all: more than `duration`", 120)
 	})
 	return upTo
 }
@@ -152,8 +157,8 @@ func CheckSale(layout lanes.Layout, sale lanes.Create) endpoint.Faults {
 
 // ReadGrace reads whether a sale has the grace of the range.
 func ReadGrace(in *endpoint.Input) bool {
-	return in.Flag("grace", false, "Once its time is used up, the session stays on the lane for the grace of the range, if it has one; minutes that are "+
-		"added then count from then on")
+	return in.Flag("grace", false, "Once its time is used up, the session stays on the lane for the grace of the "+
+		"range, if it has one; minutes that are added then count from then on")
 }
 
 // MaxCustomer is how many characters the name of a customer has at most.
@@ -175,10 +180,11 @@ func ReadSaleTo(readCustomer func(*endpoint.Input) string) func(*endpoint.Input)
 			Lane: in.ID("lane_id", "Lane for the session", ExampleLane),
 		}
 		given := lanes.Correlation{
-			ExternalID: in.OptionalText("external_id", 1, lanes.MaxExternalID, "The POS's own id of the session, to find it by; it is "+
-				"trimmed, has no control characters, and need not be unique", "receipt-4711"),
-			Metadata: in.Pairs("metadata", lanes.MaxMetadata, lanes.MaxMetadataBytes, "What the POS wants to read again with the session: "+
-				"texts by name, none with a control character, names and values together of at most 2048 bytes", map[string]string{"till": "3"}),
+			ExternalID: in.OptionalText("external_id", 1, lanes.MaxExternalID, "The POS's own id of the session, "+
+				"to find it by; it is trimmed, has no control characters, and need not be unique", "receipt-4711"),
+			Metadata: in.Pairs("metadata", lanes.MaxMetadata, lanes.MaxMetadataBytes, "What the POS wants to read "+
+				"again with the session: texts by name, none with a control character, names and values together "+
+				"of at most 2048 bytes", map[string]string{"till": "3"}),
 		}
 		if given.ExternalID != "" || len(given.Metadata) > 0 {
 			sale.Command.Correlation = &given
@@ -232,7 +238,8 @@ func (h Handlers) command(
 	carryOut := func(ctx context.Context, o order, key *lanes.Key) (*lanes.SessionView, error) {
 		return h.On(ctx, o.session, o.command, key)
 	}
-	return endpoint.Command("POST", "/sessions/{id}/"+name, 204, summary, readOrder, carryOut, endpoint.NoBody, SessionCodes(codes...)...)
+	return endpoint.Command("POST", "/sessions/{id}/"+name, 204, summary, readOrder, carryOut, endpoint.NoBody,
+		SessionCodes(codes...)...)
 }
 
 type move struct{ session, lane uuid.UUID }
@@ -240,7 +247,8 @@ type move struct{ session, lane uuid.UUID }
 func readMove(in *endpoint.Input) move {
 	return move{
 		session: readID(in),
-		lane:    in.QueryID("lane_id", "Lane to go on in: free, accessible and usable", "44444444-4444-4444-8444-000000000002"),
+		lane: in.QueryID("lane_id", "Lane to go on in: free, accessible and usable",
+			"44444444-4444-4444-8444-000000000002"),
 	}
 }
 

@@ -29,13 +29,16 @@ type StartedSession struct {
 
 // ViewOfStart returns a start as version 2 shows it.
 func ViewOfStart(start lanes.StartView) StartView {
-	return StartView{start.ID, endpoint.Stamp(start.At), endpoint.Views(start.Sessions, func(s lanes.StartedSession) StartedSession {
-		view := StartedSession{Session: s.Session, State: string(s.State), BeganAt: endpoint.OptionalStamp(s.Began)}
-		if s.Lane != uuid.Nil {
-			view.Lane = &s.Lane
-		}
-		return view
-	})}
+	return StartView{
+		start.ID, endpoint.Stamp(start.At),
+		endpoint.Views(start.Sessions, func(s lanes.StartedSession) StartedSession {
+			view := StartedSession{Session: s.Session, State: string(s.State), BeganAt: endpoint.OptionalStamp(s.Began)}
+			if s.Lane != uuid.Nil {
+				view.Lane = &s.Lane
+			}
+			return view
+		}),
+	}
 }
 
 // MaxStarted is how many sessions one start has at most.
@@ -55,7 +58,8 @@ func ReadStartOrder(in *endpoint.Input) StartOrder {
 		Sessions: in.IDs("session_ids", MaxStarted, "The sessions that begin together", []string{endpoint.ExampleID}),
 		At:       in.OptionalTime("at", "When they begin, at most a day ahead; instead of `in_seconds`"),
 	}
-	if seconds, given := in.OptionalInteger("in_seconds", 0, most, "In how many seconds they begin; one of this and `at` is given", 30); given {
+	if seconds, given := in.OptionalInteger("in_seconds", 0, most,
+		"In how many seconds they begin; one of this and `at` is given", 30); given {
 		order.In = new(time.Duration(seconds) * time.Second)
 	}
 	return order
@@ -77,7 +81,9 @@ func (o StartOrder) Instant(now lanes.Instant) (lanes.Instant, error) {
 	return now.Add(ahead), nil
 }
 
-func (h Handlers) schedule(ctx context.Context, order StartOrder, key *lanes.KeyOf[lanes.StartView]) (lanes.StartView, error) {
+func (h Handlers) schedule(ctx context.Context, order StartOrder, key *lanes.KeyOf[lanes.StartView]) (lanes.StartView,
+	error,
+) {
 	r, err := h.RangeOf(ctx)
 	if err != nil {
 		return lanes.StartView{}, err
@@ -112,17 +118,24 @@ func (h Handlers) startEndpoints() []endpoint.Endpoint {
 		endpoint.Command("POST", "/starts", 201, "Let sessions begin together", ReadStartOrder, h.schedule,
 			func(_ StartOrder, start lanes.StartView) StartView { return ViewOfStart(start) },
 			StartCodes()...).
-			Describe("For sessions that were sold with `auto_start` false. Those that wait begin at that instant, with one `began_at`; the lanes' "+
-				"controllers are told ahead. All of them are scheduled or, after an error, none. Those that have begun or ended are in the answer "+
-				"and stay as they are; without any that waits the answer is `not_waiting`. Of a range with opening hours a start is refused with `after_closing` "+
-				"where a session that begins with it would end after closing, but would not if it began now: `session_ids` in that answer names those. A customer who enters before it begins then. Should the "+
-				"gateway be down at that instant, they begin when it is back, with the time of then. For a time `at`, its clock counts: see the header `Date`."),
-		endpoint.Handle("GET", "/starts/{id}", 200, "A start and what it comes to, lane by lane", readStartID, endpoint.WithTarget(h.RangeOf, startOf),
+			Describe("For sessions that were sold with `auto_start` false. Those that wait begin at that instant, "+
+				"with one `began_at`; the lanes' controllers are told ahead. All of them are scheduled or, after "+
+				"an error, none. Those that have begun or ended are in the answer and stay as they are; without "+
+				"any that waits the answer is `not_waiting`. Of a range with opening hours a start is refused with "+
+				"`after_closing` where a session that begins with it would end after closing, but would not if "+
+				"it began now: `session_ids` in that answer names those. A customer who enters before it begins "+
+				"then. Should the gateway be down at that instant, they begin when it is back, with the time of "+
+				"then. For a time `at`, its clock counts: see the header `Date`."),
+		endpoint.Handle("GET", "/starts/{id}", 200, "A start and what it comes to, lane by lane", readStartID,
+			endpoint.WithTarget(h.RangeOf, startOf),
 			"starting", "not_owner", "start_not_found").
-			Describe("The sessions that are on a lane, in the display order of the lanes. With the end of the last one the start is not found any more."),
-		endpoint.Command("DELETE", "/starts/{id}", 204, "Let sessions not begin together after all", readStartID, h.deleteStart, endpoint.NoBody,
+			Describe("The sessions that are on a lane, in the display order of the lanes. With the end of the last "+
+				"one the start is not found any more."),
+		endpoint.Command("DELETE", "/starts/{id}", 204, "Let sessions not begin together after all", readStartID,
+			h.deleteStart, endpoint.NoBody,
 			slices.Concat([]string{"start_not_found", "not_waiting"}, startFailures())...).
-			Describe("They wait for their customers again. Those that have begun stay as they are; if all have, the answer is `not_waiting`."),
+			Describe("They wait for their customers again. Those that have begun stay as they are; if all have, "+
+				"the answer is `not_waiting`."),
 	)
 }
 

@@ -51,17 +51,18 @@ type laneView struct {
 	Name     string      `json:"name"`
 	Phase    lanes.Phase `json:"phase"` // of its session; free without one
 	LeftMS   int64       `json:"left_ms"`
-	StartsMS *int64      `json:"starts_ms,omitempty"`   // until its session begins together with others
-	Customer string      `json:"customer,omitempty"`    // shortened; only where names are shown
-	ClearMS  int64       `json:"clear_ms"`              // the last session's time is up, and its customer has so long to clear the lane
-	Reserved *int64      `json:"reserved_ms,omitempty"` // a POS is being paid for it, and keeps it so long
-	GraceMS  *int64      `json:"grace_ms,omitempty"`    // its time is used up: it is on the lane for so long
-	ForSale  bool        `json:"for_sale"`
-	Usable   bool        `json:"usable"`
-	Link     bool        `json:"link"` // it is up
-	Held     bool        `json:"held"`
-	Locked   bool        `json:"locked"` // as the hardware reports; a lane that is held and not locked was not reached
-	Help     string      `json:"help"`   // called, coming, or empty
+	StartsMS *int64      `json:"starts_ms,omitempty"` // until its session begins together with others
+	Customer string      `json:"customer,omitempty"`  // shortened; only where names are shown
+	// the last session's time is up, and its customer has so long to clear the lane
+	ClearMS  int64  `json:"clear_ms"`
+	Reserved *int64 `json:"reserved_ms,omitempty"` // a POS is being paid for it, and keeps it so long
+	GraceMS  *int64 `json:"grace_ms,omitempty"`    // its time is used up: it is on the lane for so long
+	ForSale  bool   `json:"for_sale"`
+	Usable   bool   `json:"usable"`
+	Link     bool   `json:"link"` // it is up
+	Held     bool   `json:"held"`
+	Locked   bool   `json:"locked"` // as the hardware reports; a lane that is held and not locked was not reached
+	Help     string `json:"help"`   // called, coming, or empty
 	screens.Marks
 	// OpenEnd is nil where the session has none.
 	OpenEnd *screens.OpenEnd `json:"open_end,omitempty"`
@@ -75,7 +76,8 @@ func viewer(names bool) func(lanes.LaneStatus, lanes.Instant) laneView {
 	return func(s lanes.LaneStatus, now lanes.Instant) laneView {
 		shown := laneView{
 			ID: s.ID, Bay: s.Bay, Name: s.Name, Phase: free, ClearMS: s.Lane.ToClear(now).Milliseconds(),
-			ForSale: s.Lane.ForSale(), Usable: s.NotUsable == "", Link: s.Link == lanes.LinkUp, Held: s.Lane.Held, Locked: s.Locked,
+			ForSale: s.Lane.ForSale(), Usable: s.NotUsable == "", Link: s.Link == lanes.LinkUp, Held: s.Lane.Held,
+			Locked: s.Locked,
 		}
 		if call := s.Lane.Help; call != nil {
 			shown.Help = "called"
@@ -89,7 +91,8 @@ func viewer(names bool) func(lanes.LaneStatus, lanes.Instant) laneView {
 		if s.Lane.Session != nil {
 			view := s.Lane.View(now)
 			shown.Phase, shown.LeftMS = view.Phase, view.Remaining.Milliseconds()
-			shown.StartsMS, shown.GraceMS, shown.Marks = s.Lane.UntilStart(now), s.Lane.GraceLeft(now), screens.MarksOf(s.Lane)
+			shown.StartsMS, shown.GraceMS, shown.Marks = s.Lane.UntilStart(now), s.Lane.GraceLeft(now),
+				screens.MarksOf(s.Lane)
 			shown.OpenEnd = screens.OpenEndOf(s.Lane, now)
 			if names {
 				shown.Customer = shortName(view.Customer)

@@ -93,7 +93,8 @@ func Mount(r chi.Router, a *endpoint.API, s Settings) {
 		r.Get("/assets/*", b.keys.Files.Handler(a.Fail))
 		r.Route("/{range_id:[0-9a-fA-F-]{36}}", func(r chi.Router) {
 			r.With(b.Router.Route(a.Fail, b.keyDestination)).Get("/", b.keys.ServePage)
-			r.With(b.keys.RequireCookie, b.Router.Route(a.Fail, routing.OfRange(routing.Stream))).Get("/stream", b.stream)
+			r.With(b.keys.RequireCookie, b.Router.Route(a.Fail, routing.OfRange(routing.Stream))).
+				Get("/stream", b.stream)
 		})
 	})
 }

@@ -46,14 +46,20 @@ func newFakeRange() *fakeRange {
 	f := &fakeRange{wake: make(chan struct{}), ended: make(chan struct{}), version: 1, versions: []uint64{1, 1}}
 	for i, id := range []string{lane1, lane2} {
 		f.lanes = append(f.lanes, lanes.LaneStatus{
-			Place: lanes.Place{ID: uuid.MustParse(id), Bay: uuid.MustParse(bayA), Name: []string{"Lane 1", "Lane 2"}[i]},
-			Lane:  lanes.Lane{ID: uuid.MustParse(id), Accessible: true, Usable: true}, Link: lanes.LinkUp,
+			Place: lanes.Place{
+				ID: uuid.MustParse(id), Bay: uuid.MustParse(bayA),
+				Name: []string{"Lane 1", "Lane 2"}[i],
+			},
+			Lane: lanes.Lane{ID: uuid.MustParse(id), Accessible: true, Usable: true}, Link: lanes.LinkUp,
 		})
 	}
 	f.lanes[0].Lane.Session = &lanes.Session{
 		ID: uuid.New(), Group: uuid.New(), Customer: "Jo van der Smith", Sold: time.Hour, Phase: lanes.Running,
 		Left: 50 * time.Minute, Since: noon,
-		Purchase: &lanes.Purchase{ID: uuid.New(), Phase: lanes.Pending, Items: []lanes.Item{{ID: "9mm", Qty: 2}}, UserMessage: "Sold out."},
+		Purchase: &lanes.Purchase{
+			ID: uuid.New(), Phase: lanes.Pending, Items: []lanes.Item{{ID: "9mm", Qty: 2}},
+			UserMessage: "Sold out.",
+		},
 	}
 	return f
 }
@@ -98,7 +104,10 @@ func (f *fakeRange) Holds() lanes.Holds {
 }
 
 func (f *fakeRange) Layout() lanes.Layout {
-	return lanes.Layout{Range: uuid.MustParse(north), Name: "North", Bays: []lanes.Bay{{ID: uuid.MustParse(bayA), Name: "Bay A"}}}
+	return lanes.Layout{
+		Range: uuid.MustParse(north), Name: "North",
+		Bays: []lanes.Bay{{ID: uuid.MustParse(bayA), Name: "Bay A"}},
+	}
 }
 
 func (f *fakeRange) Now() lanes.Instant { return noon.Add(90 * time.Second) }
@@ -120,7 +129,8 @@ type fixture struct {
 
 func newFixture(t *testing.T) *fixture {
 	f := &fixture{
-		fakeRange: newFakeRange(), t: t, wrong: screens.NewAttemptLimiter[netip.Prefix](screens.PerMinute(screens.MaxWrongKeys)),
+		fakeRange: newFakeRange(), t: t,
+		wrong:   screens.NewAttemptLimiter[netip.Prefix](screens.PerMinute(screens.MaxWrongKeys)),
 		streams: prometheus.NewGauge(prometheus.GaugeOpts{Name: "streams"}),
 		boards:  map[uuid.UUID]Board{uuid.MustParse(north): {Key: northKey}, uuid.MustParse(south): {Key: southKey}},
 	}
@@ -247,13 +257,17 @@ func TestAStreamHasWhatIsShownAndNothingElse(t *testing.T) {
 	stream := f.follow()
 	_, data := stream.next()
 	const now = `"now":"2026-05-01T12:01:30.250Z"`
-	require.Regexp(t, `^\{`+now+`,"version":"[0-9a-f]{16}","range":"North","names":false,"bays":\[\{"bay_id":"`+bayA+`","name":"Bay A"\}\],`+
+	require.Regexp(t, `^\{`+now+`,"version":"[0-9a-f]{16}","range":"North","names":false,"bays":\[\{"bay_id":"`+bayA+
+		`","name":"Bay A"\}\],`+
 		`"holds":\[\{"scope":"bay","id":"`+bayA+`"\}\],"lanes":\[`+
-		`\{"lane_id":"`+lane1+`","bay_id":"`+bayA+`","name":"Lane 1","phase":"running","left_ms":2910000,"clear_ms":0,"for_sale":true,"usable":true,"link":true,"held":false,"locked":false,"help":""\},`+
-		`\{"lane_id":"`+lane2+`","bay_id":"`+bayA+`","name":"Lane 2","phase":"free","left_ms":0,"clear_ms":0,"for_sale":true,"usable":true,"link":true,"held":false,"locked":false,"help":""\}\]\}$`, data)
+		`\{"lane_id":"`+lane1+`","bay_id":"`+bayA+
+		`","name":"Lane 1","phase":"running","left_ms":2910000,"clear_ms":0,"for_sale":true,"usable":true,"link":true,"held":false,"locked":false,"help":""\},`+
+		`\{"lane_id":"`+lane2+`","bay_id":"`+bayA+
+		`","name":"Lane 2","phase":"free","left_ms":0,"clear_ms":0,"for_sale":true,"usable":true,"link":true,"held":false,"locked":false,"help":""\}\]\}$`, data)
 
 	f.change(1, func(s *lanes.LaneStatus) {
-		s.Lane.Held, s.Locked, s.Link, s.NotUsable, s.Lane.Sale = true, true, lanes.LinkFaulty, "panicked", lanes.OffSale
+		s.Lane.Held, s.Locked, s.Link, s.NotUsable, s.Lane.Sale = true, true, lanes.LinkFaulty,
+			"panicked", lanes.OffSale
 		s.Lane.Help = &lanes.HelpCall{At: noon.Wall}
 		s.Lane.Uncleared, s.Lane.ClearAfter = &lanes.Uncleared{Session: uuid.New(), Since: noon}, 2*time.Minute
 		s.Contest = &lanes.Contest{Refused: "192.0.2.7:41000", Linked: "192.0.2.1:40000"}
@@ -261,7 +275,8 @@ func TestAStreamHasWhatIsShownAndNothingElse(t *testing.T) {
 	event, data := stream.next()
 	require.Equal(t, "change", event)
 	require.Equal(t, `{`+now+`,"holds":[{"scope":"bay","id":"`+bayA+`"}],"lanes":[`+
-		`{"lane_id":"`+lane2+`","bay_id":"`+bayA+`","name":"Lane 2","phase":"free","left_ms":0,"clear_ms":30000,"for_sale":false,"usable":false,"link":false,"held":true,"locked":true,"help":"called"}]}`, data)
+		`{"lane_id":"`+lane2+`","bay_id":"`+bayA+
+		`","name":"Lane 2","phase":"free","left_ms":0,"clear_ms":30000,"for_sale":false,"usable":false,"link":false,"held":true,"locked":true,"help":"called"}]}`, data)
 
 	f.change(1, func(s *lanes.LaneStatus) { s.Lane.Help = &lanes.HelpCall{At: noon.Wall, Coming: true} })
 	_, data = stream.next()

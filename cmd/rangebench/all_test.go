@@ -53,7 +53,8 @@ func TestOursAndTheLimitAreMeasuredInTurns(t *testing.T) {
 		}
 	}
 	tried := &trial{experiment: experiment{name: "x"}, report: &figures.Report{}, progress: io.Discard}
-	require.NoError(t, tried.compare(t.Context(), 2, half("ours", 3), half("limit", 1), figures.Figure{Name: "a"}, figures.Figure{Name: "b"}))
+	require.NoError(t, tried.compare(t.Context(), 2, half("ours", 3), half("limit", 1), figures.Figure{Name: "a"},
+		figures.Figure{Name: "b"}))
 	require.Equal(t, "ours limit ours limit", strings.Join(order, " "))
 	require.Equal(t, []figures.Figure{
 		{Name: "x a", Ours: []float64{3, 3}, Floor: []float64{1, 1}},
@@ -142,13 +143,20 @@ func TestABareFileKeepsWhatWasWrittenLast(t *testing.T) {
 	defer func() { require.NoError(t, d.remove()) }()
 	kept, err := d.bare()
 	require.NoError(t, err)
-	for pragma, want := range map[string]string{"journal_mode": "wal", "synchronous": "2", "wal_autocheckpoint": "4000"} {
+	for pragma, want := range map[string]string{
+		"journal_mode": "wal", "synchronous": "2",
+		"wal_autocheckpoint": "4000",
+	} {
 		had, err := sqlitex.ResultText(kept.(bareSQLite).connection.Prep("PRAGMA " + pragma))
 		require.NoError(t, err, pragma)
 		require.Equal(t, want, had, pragma)
 	}
 	a, b := cursorKey(1), cursorKey(2)
-	require.NoError(t, kept.write([]entry{{"lanes", b, []byte("longer")}, {"lanes", a, []byte("old")}, {"events", a, []byte("event")}}))
+	require.NoError(t, kept.write([]entry{
+		{"lanes", b, []byte("longer")},
+		{"lanes", a, []byte("old")},
+		{"events", a, []byte("event")},
+	}))
 	require.NoError(t, kept.write([]entry{{"lanes", b, []byte("new")}, {"history", a, nil}}))
 	require.NoError(t, kept.close())
 

@@ -58,7 +58,8 @@ func openBareSQLite(path string) (bareStore, error) {
 		"PRAGMA cache_size = -16384",       // 16 MiB
 	}
 	for _, name := range buckets { // WITHOUT ROWID: one tree for each table
-		once = append(once, "CREATE TABLE IF NOT EXISTS "+name+" (key BLOB PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID")
+		once = append(once, "CREATE TABLE IF NOT EXISTS "+name+
+			" (key BLOB PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID")
 	}
 	for _, statement := range once {
 		if err := sqlitex.ExecuteTransient(c, statement, nil); err != nil {
@@ -97,12 +98,13 @@ func (b bareSQLite) write(records []entry) (err error) {
 
 func (b bareSQLite) read(bucket string, each func(value []byte) error) error {
 	var value []byte
-	return sqlitex.Execute(b.connection, "SELECT value FROM "+bucket, &sqlitex.ExecOptions{ResultFunc: func(row *sqlite.Stmt) error {
-		size := row.ColumnLen(0)
-		value = slices.Grow(value[:0], size)[:size]
-		row.ColumnBytes(0, value)
-		return each(value)
-	}})
+	return sqlitex.Execute(b.connection, "SELECT value FROM "+bucket,
+		&sqlitex.ExecOptions{ResultFunc: func(row *sqlite.Stmt) error {
+			size := row.ColumnLen(0)
+			value = slices.Grow(value[:0], size)[:size]
+			row.ColumnBytes(0, value)
+			return each(value)
+		}})
 }
 
 func (b bareSQLite) close() error { return b.connection.Close() }

@@ -20,8 +20,14 @@ import (
 )
 
 var (
-	ceasefireSmall = ceasefire{"ceasefire/1k", 1000, 5}.experiment("a hold over 1,000 lanes, until the last controller has it")
-	ceasefireLarge = ceasefire{"ceasefire/10k", 10_000, 2}.experiment("a hold over 10,000 lanes, until the last controller has it")
+	ceasefireSmall = ceasefire{
+		"ceasefire/1k", 1000,
+		5,
+	}.experiment("a hold over 1,000 lanes, until the last controller has it")
+	ceasefireLarge = ceasefire{
+		"ceasefire/10k", 10_000,
+		2,
+	}.experiment("a hold over 10,000 lanes, until the last controller has it")
 )
 
 // ceasefire measures the time from a hold's request until the last controller has it. The limit writes the
@@ -137,7 +143,9 @@ func newBare(ctx context.Context, n int) (*bare, error) {
 	}
 	b := &bare{controllers: h}
 	for range n {
-		conn, _, err := websocket.Dial(ctx, h.address, &websocket.DialOptions{Subprotocols: []string{"rangegate.lane.v1"}}) //nolint:bodyclose // the library closes the body of the handshake
+		//nolint:bodyclose // the library closes the body of the handshake
+		conn, _, err := websocket.Dial(ctx, h.address,
+			&websocket.DialOptions{Subprotocols: []string{"rangegate.lane.v1"}})
 		if err != nil {
 			return nil, errors.Join(err, b.close())
 		}
@@ -154,7 +162,8 @@ func newBare(ctx context.Context, n int) (*bare, error) {
 }
 
 func (b *bare) write(ctx context.Context, closed bool) error {
-	frame := fmt.Appendf(nil, `{"type":"state","revision":%d,"hold":%v,"session":null,"purchase":null}`, b.next.Add(1), closed)
+	frame := fmt.Appendf(nil, `{"type":"state","revision":%d,"hold":%v,"session":null,"purchase":null}`,
+		b.next.Add(1), closed)
 	for _, conn := range b.all {
 		if err := conn.Write(ctx, websocket.MessageText, frame); err != nil {
 			return err

@@ -71,7 +71,8 @@ func (c cluster) serve(ctx context.Context, ranges, lanes, dialed int) (s *serve
 		}
 	}()
 	if s.Cluster, err = localcluster.New(ctx, localcluster.Settings{
-		Dir: s.disk.dir, Redis: s.disk.server.Address, Nodes: 2, Ranges: ranges, Lanes: lanes, Dialed: dialed, TTL: c.TTL,
+		Dir: s.disk.dir, Redis: s.disk.server.Address, Nodes: 2, Ranges: ranges, Lanes: lanes,
+		Dialed: dialed, TTL: c.TTL,
 	}); err != nil {
 		return s, err
 	}
@@ -194,7 +195,8 @@ func (c cluster) hop(ctx context.Context) (err error) {
 			}
 		}
 		atOwner, atOther := median(direct), median(through)
-		fmt.Printf("  %-8s CPU of both nodes for one request: %4.0f µs directly, %4.0f µs through the other node\n", kind.name, atOwner, atOther)
+		fmt.Printf("  %-8s CPU of both nodes for one request: %4.0f µs directly, %4.0f µs through the other node\n",
+			kind.name, atOwner, atOther)
 		failed = append(failed, bound(kind.name+", through / directly", atOther/atOwner, hopCPU))
 	}
 	return errors.Join(append(failed, s.relay(ctx, owners, owner, other))...)
@@ -211,7 +213,8 @@ func (s *servers) relay(ctx context.Context, owners []*localcluster.Node, owner,
 	for number, has := range owners {
 		for lane := range s.Dialed {
 			if id := localcluster.DialedID(number, lane); has == owner {
-				served = append(served, lanesim.Lane{ID: id, Key: localcluster.LinkKey, Dial: "ws://" + other.Dial + driver.LanePath + id.String()})
+				served = append(served, lanesim.Lane{ID: id, Key: localcluster.LinkKey, Dial: "ws://" +
+					other.Dial + driver.LanePath + id.String()})
 			}
 		}
 	}
@@ -245,7 +248,8 @@ func (s *servers) relay(ctx context.Context, owners []*localcluster.Node, owner,
 		return err
 	}
 	each := float64(after-before) / float64(len(served))
-	fmt.Printf("  %d links of controllers that dial the other node take %.1f KB of its heap and stacks each\n", len(served), each/1e3)
+	fmt.Printf("  %d links of controllers that dial the other node take %.1f KB of its heap and stacks each\n",
+		len(served), each/1e3)
 	return bound("memory of a relayed link, in 32 KB", each/relayedBytes, 1)
 }
 
@@ -277,7 +281,10 @@ func (s *servers) sell(owner *localcluster.Node, number int) (session string, er
 
 // call sends the requests for one range to a node.
 func (s *servers) call(to *localcluster.Node, number int, requests calls) (callResult, error) {
-	requests.Header = map[string]string{"range-id": localcluster.RangeID(number).String(), "token": localcluster.Token(number)}
+	requests.Header = map[string]string{
+		"range-id": localcluster.RangeID(number).String(),
+		"token":    localcluster.Token(number),
+	}
 	requests.Address, requests.Clients = to.Address, cmp.Or(requests.Clients, clients)
 	var how callResult
 	if err := s.callers.question(requests, &how); err != nil {
@@ -343,7 +350,8 @@ func (c cluster) takeOver(ctx context.Context) (err error) {
 			for lane := range c.Lanes {
 				layout.Lanes = append(layout.Lanes, lanes.Place{ID: localcluster.LaneID(n, lane)})
 			}
-			return seed{layout: layout, sessions: c.Lanes, deadline: deadlineInAnHour(clock)}.plant(bounded, s.kept, clock)
+			return seed{layout: layout, sessions: c.Lanes, deadline: deadlineInAnHour(clock)}.plant(bounded, s.kept,
+				clock)
 		})
 	}
 	if err := planting.Wait(); err != nil {
@@ -385,8 +393,10 @@ func (c cluster) takeOver(ctx context.Context) (err error) {
 		return err
 	}
 	served := time.Since(killed)
-	fmt.Printf("  both nodes started on all %d ranges in %.1f s; %d of them were of the node that died\n", c.Ranges, started.Seconds(), lost)
-	fmt.Printf("  the last one was claimed after %.1f s, and served after %.1f s\n", claimed.Seconds(), served.Seconds())
+	fmt.Printf("  both nodes started on all %d ranges in %.1f s; %d of them were of the node that died\n", c.Ranges,
+		started.Seconds(), lost)
+	fmt.Printf("  the last one was claimed after %.1f s, and served after %.1f s\n", claimed.Seconds(),
+		served.Seconds())
 	return bound("take-over, in TTLs", served.Seconds()/c.TTL.Seconds(), takeOverTTLs)
 }
 
@@ -402,8 +412,11 @@ func (s *servers) waitServed(ctx context.Context, before []*localcluster.Node) e
 			for {
 				how, err := calls{
 					Address: s.Nodes[1].Address, Clients: 1, Method: http.MethodGet, Status: http.StatusOK,
-					Paths:  []string{prefix + "/sessions"},
-					Header: map[string]string{"range-id": localcluster.RangeID(number).String(), "token": localcluster.Token(number)},
+					Paths: []string{prefix + "/sessions"},
+					Header: map[string]string{
+						"range-id": localcluster.RangeID(number).String(),
+						"token":    localcluster.Token(number),
+					},
 				}.expect()
 				if found := strings.Count(how.Body, `"session_id"`); err == nil && found != s.Lanes {
 					return fmt.Errorf("range %d has %d sessions of %d", number, found, s.Lanes)

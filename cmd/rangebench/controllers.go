@@ -72,8 +72,9 @@ func (t *closedLanes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer := fmt.Sprintf(`{"type":"applied","revision":%d}`, m.Revision)
 		switch m.Type {
 		case "hello":
-			answer = fmt.Sprintf(`{"type":"hello","protocol":1,"lane_id":%q,"log_id":"bench","firmware":"bench","state":{"hold":false,`+
-				`"session_id":null,"phase":null,"remaining_ms":null,"faults":[]}}`, m.Lane)
+			answer = fmt.Sprintf(
+				`{"type":"hello","protocol":1,"lane_id":%q,"log_id":"bench","firmware":"bench","state":{"hold":false,`+
+					`"session_id":null,"phase":null,"remaining_ms":null,"faults":[]}}`, m.Lane)
 		case "state":
 			if m.Hold != held {
 				held = m.Hold

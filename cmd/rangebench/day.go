@@ -51,9 +51,13 @@ func measureDay(ctx context.Context, t *trial) error {
 	t.note(
 		figures.Figure{
 			Name: "busy", Unit: "% CPU", Goal: figures.Below(1), Ours: busy,
-			What: "of one core: 100 links, 3 control screens, a webhook, and in 30 s 3 sales, 3 stops, a change, a list and a ceasefire",
+			What: "of one core: 100 links, 3 control screens, a webhook, and in 30 s 3 sales, 3 stops, a change, " +
+				"a list and a ceasefire",
 		},
-		figures.Figure{Name: "night", Unit: "% CPU", Ours: idle, What: "of one core: 100 links and 3 control screens, and nothing happens"})
+		figures.Figure{
+			Name: "night", Unit: "% CPU", Ours: idle,
+			What: "of one core: 100 links and 3 control screens, and nothing happens",
+		})
 	return nil
 }
 

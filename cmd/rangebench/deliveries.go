@@ -22,7 +22,8 @@ import (
 	"rangegate/webhook/egress"
 )
 
-var deliveries = experiment{"webhook", "events delivered a second, 64 at a time, each marked before and recorded afterwards", measureDeliveries}
+var deliveries = experiment{"webhook", "events delivered a second, 64 at a time, each marked before and recorded " +
+	"afterwards", measureDeliveries}
 
 const (
 	atOnce      = 64
@@ -40,7 +41,8 @@ func measureDeliveries(ctx context.Context, t *trial) (err error) {
 		return err
 	}
 	laneCount := t.lanes(1000)
-	const what = "events at the receiver a second, from the first to the last, each saved as begun before and with its outcome after"
+	const what = "events at the receiver a second, from the first to the last, each saved as begun before and " +
+		"with its outcome after"
 	return t.compare(ctx, 3,
 		func(ctx context.Context) ([]float64, error) {
 			perSecond, err := deliverAll(ctx, t, integrator, where.Address, laneCount)
@@ -60,8 +62,8 @@ func measureDeliveries(ctx context.Context, t *trial) (err error) {
 		},
 		figures.Figure{
 			Name: "saved", Unit: "1/s", Goal: figures.AtLeast(0.8), What: what,
-			Limit: "the same loops, each encoding the same record before and after the post and writing it to the bare database in groups: " +
-				"before it is posted the record is durable, and nobody waits for the outcome",
+			Limit: "the same loops, each encoding the same record before and after the post and writing it to the " +
+				"bare database in groups: before it is posted the record is durable, and nobody waits for the outcome",
 		})
 }
 
@@ -75,12 +77,15 @@ func deliverAll(
 	}
 	defer func() { err = errors.Join(err, g.close()) }()
 	layout := layoutOf(laneCount)
-	planted := seed{layout: layout, sessions: laneCount, deadline: deadlineInAnHour(g.clock), pending: func(i int) (waiting []lanes.Logged) {
-		for range eventsALane {
-			waiting = append(waiting, lanes.Logged{Event: waitingEvent(layout.Lanes[i].ID, time.Now().UTC())})
-		}
-		return waiting
-	}}
+	planted := seed{
+		layout: layout, sessions: laneCount, deadline: deadlineInAnHour(g.clock),
+		pending: func(i int) (waiting []lanes.Logged) {
+			for range eventsALane {
+				waiting = append(waiting, lanes.Logged{Event: waitingEvent(layout.Lanes[i].ID, time.Now().UTC())})
+			}
+			return waiting
+		},
+	}
 	if err := planted.plant(ctx, g.file, g.clock); err != nil {
 		return 0, err
 	}
@@ -128,7 +133,10 @@ func postAll(
 	transport := &http.Transport{MaxIdleConnsPerHost: atOnce, MaxConnsPerHost: atOnce}
 	defer transport.CloseIdleConnections()
 	client := &http.Client{Transport: transport}
-	body, err := json.Marshal(webhook.BodyOf(lanes.Event{Kind: lanes.SessionModified, Session: uuid.New(), Lane: uuid.New()}))
+	body, err := json.Marshal(webhook.BodyOf(lanes.Event{
+		Kind: lanes.SessionModified, Session: uuid.New(),
+		Lane: uuid.New(),
+	}))
 	if err != nil {
 		return 0, err
 	}

@@ -13,7 +13,8 @@ import (
 	"rangegate/lanes/store"
 )
 
-var ending = experiment{"ending", "100,000 sessions end within the same 100 ms: until all lanes are stopped and all of it is saved", measureEnding}
+var ending = experiment{"ending", "100,000 sessions end within the same 100 ms: until all lanes are stopped and " +
+	"all of it is saved", measureEnding}
 
 func measureEnding(ctx context.Context, t *trial) error {
 	n := t.lanes(100_000)

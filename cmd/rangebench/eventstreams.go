@@ -14,7 +14,10 @@ import (
 	"rangegate/lanes"
 )
 
-var eventStreams = experiment{"events", "1,000 readers of one range's events: memory, and how soon the last one has an event", measureEventStreams}
+var eventStreams = experiment{
+	"events",
+	"1,000 readers of one range's events: memory, and how soon the last one has an event", measureEventStreams,
+}
 
 const (
 	eventReaderCount = 1000
@@ -26,7 +29,8 @@ func measureEventStreams(ctx context.Context, t *trial) error {
 	if have := files(n + 100); have < n+100 {
 		return &notMeasured{fmt.Sprintf("this process may open %d files", have)}
 	}
-	return t.compareApart(ctx, 5, isolated{What: "event streams", Lanes: n}, isolated{What: "bare event streams", Lanes: n},
+	return t.compareApart(ctx, 5, isolated{What: "event streams", Lanes: n},
+		isolated{What: "bare event streams", Lanes: n},
 		figures.Figure{
 			Name: "stream", Unit: "KB", Goal: figures.AtMost(1.5),
 			What:  "an open GET /events/stream",
@@ -123,9 +127,11 @@ type bareEvents struct {
 	wake chan struct{}
 }
 
-const bareEvent = "id: 1042\ndata: {\"cursor\":\"1042\",\"id\":\"7d9f2c4e-31b8-4a56-9c0d-5e8f1a2b3c4d\",\"occurred_at\":\"2026-05-01T10:00:00.000Z\"," +
+const bareEvent = "id: 1042\ndata: " +
+	"{\"cursor\":\"1042\",\"id\":\"7d9f2c4e-31b8-4a56-9c0d-5e8f1a2b3c4d\",\"occurred_at\":\"2026-05-01T10:00:00.000Z\"," +
 	"\"payload\":{\"event\":\"sessionPaused\",\"session_id\":\"7d9f2c4e-31b8-4a56-9c0d-5e8f1a2b3c4d\",\"lane_id\":\"44444444-4444-4444-8444-000000000001\"}," +
-	"\"simulated\":false,\"attempt\":{\"at\":\"2026-05-01T10:00:00.000Z\",\"status\":null,\"error\":\"not sent: no webhook is configured\"," +
+	"\"simulated\":false,\"attempt\":{\"at\":\"2026-05-01T10:00:00.000Z\",\"status\":null,\"error\":\"not sent: " +
+	"no webhook is configured\"," +
 	"\"duration_ms\":0,\"outcome\":\"not_sent\"}}\n\n"
 
 func (b *bareEvents) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -187,7 +193,8 @@ func (f readersFixture) streams(ctx context.Context, n int, path string) (kiloby
 	}
 	defer func() { err = errors.Join(err, readers.close()) }()
 	var have readersHave
-	if err := readers.question(readersWanted{Address: f.address, Header: f.header, Stream: path, Open: n}, &have); err != nil {
+	if err := readers.question(readersWanted{Address: f.address, Header: f.header, Stream: path, Open: n},
+		&have); err != nil {
 		return 0, 0, err
 	}
 	var took []float64
@@ -213,7 +220,8 @@ func (f readersFixture) polls(n int, quick, poll string) (kilobytes float64, err
 	}
 	defer func() { err = errors.Join(err, readers.close()) }()
 	var have readersHave
-	if err := readers.question(readersWanted{Address: f.address, Header: f.header, Open: n, Quick: quick}, &have); err != nil {
+	if err := readers.question(readersWanted{Address: f.address, Header: f.header, Open: n, Quick: quick},
+		&have); err != nil {
 		return 0, err
 	}
 	time.Sleep(time.Second) // until all connections are idle

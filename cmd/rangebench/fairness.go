@@ -87,7 +87,8 @@ func (f fairness) Run() (err error) {
 		without, with := slices.Concat(quiet...), slices.Concat(beside...)
 		fmt.Printf("%s, %d in all: reads of B p50 %s, p99 %s; without them p50 %s, p99 %s\n",
 			name, made, at(with, 50), at(with, 99), at(without, 50), at(without, 99))
-		beyond = errors.Join(beyond, bound("p99 of B's reads, flood of "+name+" / none", ratio(beside, quiet, 99), fairBound))
+		beyond = errors.Join(beyond, bound("p99 of B's reads, flood of "+name+" / none",
+			ratio(beside, quiet, 99), fairBound))
 	}
 	return beyond
 }
@@ -119,14 +120,18 @@ func (fairGateway) Run() error {
 	a := cfg.Ranges[0]
 	a.Webhook, a.Products, a.Purchasing = nil, nil, false
 	b := a
-	b.ID, b.Name, b.Lanes, b.Bays, b.Groups = quietRange, "B", nil, nil, []config.Group{{ID: uuid.New(), Name: "Public"}}
+	b.ID, b.Name, b.Lanes, b.Bays, b.Groups = quietRange, "B", nil, nil,
+		[]config.Group{{ID: uuid.New(), Name: "Public"}}
 	for i := range 12 {
 		b.Lanes = append(b.Lanes, config.Lane{ID: uuid.New(), Name: fmt.Sprintf("Lane %d", i+1), Accessible: true})
 	}
 	cfg.Ranges = []config.Range{a, b}
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	running, err := wholegateway.New(ctx, wholegateway.Settings{Config: cfg, Version: "rangebench", Log: zerolog.New(io.Discard)})
+	running, err := wholegateway.New(ctx, wholegateway.Settings{
+		Config: cfg, Version: "rangebench",
+		Log: zerolog.New(io.Discard),
+	})
 	if err != nil {
 		return err
 	}
@@ -165,7 +170,8 @@ func selfSigned(dir string) (files config.TLS, err error) {
 
 // insecure trusts the certificate of fairGateway, which this program has made.
 func insecure(protocols ...string) *tls.Config {
-	return &tls.Config{InsecureSkipVerify: true, NextProtos: protocols, MinVersion: tls.VersionTLS12} //nolint:gosec // loopback alone
+	//nolint:gosec // loopback alone
+	return &tls.Config{InsecureSkipVerify: true, NextProtos: protocols, MinVersion: tls.VersionTLS12}
 }
 
 func posRequest(ctx context.Context, method, url string, rangeID uuid.UUID, body []byte) (*http.Request, error) {
@@ -285,7 +291,10 @@ func (to fairAPI) readBeside(kind string, during time.Duration) (took []time.Dur
 // read reads B's lanes for a while, and returns how long each read took. One that fails counts as long as the
 // longest that there may be.
 func (to fairAPI) read(during time.Duration) (took []time.Duration) {
-	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{TLSClientConfig: insecure("http/1.1"), MaxIdleConnsPerHost: readers}}
+	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{
+		TLSClientConfig:     insecure("http/1.1"),
+		MaxIdleConnsPerHost: readers,
+	}}
 	defer client.CloseIdleConnections()
 	var mu sync.Mutex
 	var reading sync.WaitGroup
@@ -293,7 +302,8 @@ func (to fairAPI) read(during time.Duration) (took []time.Duration) {
 	for range readers {
 		reading.Go(func() {
 			for time.Now().Before(end) {
-				r, err := posRequest(context.Background(), http.MethodGet, string(to)+prefix+"/lanes/status", quietRange, nil)
+				r, err := posRequest(context.Background(), http.MethodGet, string(to)+prefix+"/lanes/status",
+					quietRange, nil)
 				began := time.Now()
 				if err == nil {
 					_, err = do(client, r)
@@ -371,7 +381,10 @@ func (flood) nothing() (once func(), err error) {
 var fromElsewhere = net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}, Timeout: 5 * time.Second}
 
 func transportFromElsewhere(protocols ...string) *http.Transport {
-	return &http.Transport{TLSClientConfig: insecure(protocols...), DialContext: fromElsewhere.DialContext, ForceAttemptHTTP2: protocols[0] == "h2"}
+	return &http.Transport{
+		TLSClientConfig: insecure(protocols...), DialContext: fromElsewhere.DialContext,
+		ForceAttemptHTTP2: protocols[0] == "h2",
+	}
 }
 
 // unreadFor is how long the clients of a flood leave an answer. The gateway ends the connection before that.
@@ -409,7 +422,8 @@ func (f flood) leave(request string) {
 
 // pages asks for the longest pages of the history, and leaves them.
 func (f flood) pages() (once func(), err error) {
-	request := "GET " + prefix + "/history?limit=1000 HTTP/1.1\r\nHost: " + f.Address + "\r\nrange-id: " + floodingRange.String() +
+	request := "GET " + prefix + "/history?limit=1000 HTTP/1.1\r\nHost: " + f.Address + "\r\nrange-id: " +
+		floodingRange.String() +
 		"\r\ntoken: " + posToken + "\r\n\r\n"
 	return func() { f.leave(request) }, nil
 }
@@ -421,7 +435,8 @@ func (f flood) tables() (once func(), err error) {
 		return nil, err
 	}
 	client := &http.Client{Jar: jar, Transport: transportFromElsewhere("http/1.1")}
-	body := fmt.Sprintf(`{"range_id":%q,"name":%q,"pin":%q}`, floodingRange, config.PlaygroundStaff, config.PlaygroundPIN)
+	body := fmt.Sprintf(`{"range_id":%q,"name":%q,"pin":%q}`, floodingRange, config.PlaygroundStaff,
+		config.PlaygroundPIN)
 	r, err := http.NewRequest(http.MethodPost, "https://"+f.Address+"/control/sign-in", strings.NewReader(body))
 	if err != nil {
 		return nil, err
@@ -434,7 +449,8 @@ func (f flood) tables() (once func(), err error) {
 	for _, c := range jar.Cookies(r.URL.ResolveReference(&url.URL{Path: tablePath})) {
 		cookies = append(cookies, c.Name+"="+c.Value)
 	}
-	request := "GET " + tablePath + " HTTP/1.1\r\nHost: " + f.Address + "\r\nCookie: " + strings.Join(cookies, "; ") + "\r\n\r\n"
+	request := "GET " + tablePath + " HTTP/1.1\r\nHost: " + f.Address + "\r\nCookie: " +
+		strings.Join(cookies, "; ") + "\r\n\r\n"
 	return func() { f.leave(request) }, nil
 }
 

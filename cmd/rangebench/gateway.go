@@ -141,7 +141,8 @@ func (g *gateway) close() error {
 // sell sells eight hours on the lane.
 func sell(ctx context.Context, r *actors.Range, lane uuid.UUID) (uuid.UUID, error) {
 	sale := lanes.Create{
-		Session: uuid.New(), Group: r.Layout().Groups[0].ID, Customer: "Jo Smith", Minutes: lanes.MaxMinutes, AutoStart: true,
+		Session: uuid.New(), Group: r.Layout().Groups[0].ID, Customer: "Jo Smith", Minutes: lanes.MaxMinutes,
+		AutoStart: true,
 	}
 	_, err := r.Create(ctx, lane, sale, nil)
 	return sale.Session, err

@@ -61,5 +61,6 @@ func measureRanges(ctx context.Context, t *trial) error {
 			Limit: "the same lanes in one range",
 		})
 	}
-	return t.compareApart(ctx, 1, isolated{What: "load", Lanes: n, Ranges: max(1, n/100)}, isolated{What: "load", Lanes: n}, into...)
+	return t.compareApart(ctx, 1, isolated{What: "load", Lanes: n, Ranges: max(1, n/100)},
+		isolated{What: "load", Lanes: n}, into...)
 }

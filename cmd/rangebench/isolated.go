@@ -44,7 +44,10 @@ func (a isolated) Run() error {
 
 // inProcess measures in a new process.
 func (a isolated) inProcess(ctx context.Context) (had []float64, err error) {
-	args := []string{"apart", "--what", a.What, "--lanes", fmt.Sprint(a.Lanes), "--ranges", fmt.Sprint(max(1, a.Ranges)), "--store", string(a.Store)}
+	args := []string{
+		"apart", "--what", a.What, "--lanes", fmt.Sprint(a.Lanes), "--ranges",
+		fmt.Sprint(max(1, a.Ranges)), "--store", string(a.Store),
+	}
 	if a.Profile != "" {
 		args = append(args, "--profile", a.Profile)
 	}

@@ -27,13 +27,21 @@ func measureMemory(ctx context.Context, t *trial) error {
 		connected = have - spare
 		t.say("this process may open %d files: %d connections", have, connected)
 	}
-	err := t.compareApart(ctx, 2, isolated{What: "simulated lanes", Lanes: simulated}, isolated{What: "bare actors", Lanes: simulated},
-		figures.Figure{Name: "idle", Unit: "KB", Goal: figures.Below(4), What: "a simulated lane", Limit: "an actor that does nothing"},
-		figures.Figure{Name: "session", Unit: "KB", Goal: figures.Below(5), What: "a simulated lane with a running session", Limit: "an actor that does nothing"})
+	err := t.compareApart(ctx, 2, isolated{What: "simulated lanes", Lanes: simulated},
+		isolated{What: "bare actors", Lanes: simulated},
+		figures.Figure{
+			Name: "idle", Unit: "KB", Goal: figures.Below(4), What: "a simulated lane",
+			Limit: "an actor that does nothing",
+		},
+		figures.Figure{
+			Name: "session", Unit: "KB", Goal: figures.Below(5),
+			What: "a simulated lane with a running session", Limit: "an actor that does nothing",
+		})
 	if err != nil {
 		return err
 	}
-	return t.compareApart(ctx, 2, isolated{What: "connected lanes", Lanes: connected}, isolated{What: "bare connections", Lanes: connected},
+	return t.compareApart(ctx, 2, isolated{What: "connected lanes", Lanes: connected},
+		isolated{What: "bare connections", Lanes: connected},
 		figures.Figure{
 			Name: "connected", Unit: "KB", Goal: figures.AtMost(1.1),
 			What:  "a lane on a websocket, pinged",

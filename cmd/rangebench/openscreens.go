@@ -15,7 +15,8 @@ import (
 	"rangegate/lanes"
 )
 
-var openScreens = experiment{"screens", "open screens of a range of 400 lanes: CPU of what they are sent, and which of them a change wakes", measureOpenScreens}
+var openScreens = experiment{"screens", "open screens of a range of 400 lanes: CPU of what they are sent, and which " +
+	"of them a change wakes", measureOpenScreens}
 
 const (
 	screenLanes  = 400
@@ -56,7 +57,8 @@ func measureOpenScreens(ctx context.Context, t *trial) error {
 		},
 		figures.Figure{
 			Name: "woken", Unit: "screens", Goal: figures.AtMost(1),
-			What:  "screens that a change of one lane reaches, of 50 control screens, 50 wall boards and 50 lane screens of its range and of another",
+			What: "screens that a change of one lane reaches, of 50 control screens, 50 wall boards and 50 lane " +
+				"screens of its range and of another",
 			Limit: "those that show it: the control screens and wall boards of the range, and the lane's screen",
 		})
 }
@@ -246,7 +248,10 @@ func bareScreens(ctx context.Context, n int, said map[string]*bareStreams) (had 
 		if err != nil {
 			return nil, err
 		}
-		times, audience := screenChange, viewers{Address: address, Range: uuid.Nil.String(), Lanes: n, Screens: screenCount}
+		times, audience := screenChange, viewers{
+			Address: address, Range: uuid.Nil.String(), Lanes: n,
+			Screens: screenCount,
+		}
 		if kind == "lane" {
 			times, audience.Screens, audience.At = screenTurns, 0, make([]string, n)
 			for i := range audience.At {

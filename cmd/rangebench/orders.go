@@ -22,7 +22,10 @@ type orders struct {
 }
 
 func newOrders(hardware link.Driver, now func() lanes.Instant, of []lanes.Place) *orders {
-	o := &orders{Driver: hardware, now: now, of: make(map[uuid.UUID]int, len(of)), stopped: make([]atomic.Int64, len(of)), all: make(chan struct{})}
+	o := &orders{
+		Driver: hardware, now: now, of: make(map[uuid.UUID]int, len(of)),
+		stopped: make([]atomic.Int64, len(of)), all: make(chan struct{}),
+	}
 	for i, place := range of {
 		o.of[place.ID] = i
 	}

@@ -12,8 +12,12 @@ import (
 )
 
 var (
-	getOne  = reading{"http/get", 40_000, 0.8, func(s *salesFixture) string { return prefix + "/sessions/" + s.r.Sessions()[0].ID.String() }}.experiment("64 clients read one session")
-	getList = reading{"http/list", 600, 0.7, func(*salesFixture) string { return prefix + "/sessions" }}.experiment("64 clients read the list of 1,000 active sessions")
+	getOne = reading{"http/get", 40_000, 0.8, func(s *salesFixture) string {
+		return prefix + "/sessions/" +
+			s.r.Sessions()[0].ID.String()
+	}}.experiment("64 clients read one session")
+	getList = reading{"http/list", 600, 0.7, func(*salesFixture) string { return prefix + "/sessions" }}.experiment(
+		"64 clients read the list of 1,000 active sessions")
 )
 
 // reading measures clients that only read.

@@ -16,7 +16,10 @@ import (
 	"rangegate/webhook/egress"
 )
 
-var redelivering = experiment{"redeliver", "events that happen now, while 10,000 others are sent again", measureRedelivering}
+var redelivering = experiment{
+	"redeliver", "events that happen now, while 10,000 others are sent again",
+	measureRedelivering,
+}
 
 const (
 	redelivered  = 10_000
@@ -55,7 +58,8 @@ func measureRedelivering(ctx context.Context, t *trial) (err error) {
 		},
 		figures.Figure{
 			Name: "p99", Unit: "ms", Goal: figures.AtMost(1.2), Limit: "the same while nothing is sent again",
-			What: "from an event's happening until the receiver has answered, 100 events a second, while 10,000 events are sent again",
+			What: "from an event's happening until the receiver has answered, 100 events a second, while " +
+				"10,000 events are sent again",
 		},
 		figures.Figure{Name: "p50", Unit: "ms", What: "the median of the same", Limit: "of the same"})
 }
@@ -85,12 +89,18 @@ func openRedelivering(ctx context.Context, t *trial, address string) (l *liveEve
 	const laneCount = 100
 	layout := layoutOf(laneCount)
 	sent := lanes.Attempt{At: time.Now().UTC(), Status: 204}
-	planted := seed{layout: layout, sessions: laneCount, deadline: deadlineInAnHour(g.clock), pending: func(i int) (log []lanes.Logged) {
-		for range redelivered / laneCount {
-			log = append(log, lanes.Logged{Event: waitingEvent(layout.Lanes[i].ID, time.Now().UTC()), Delivery: lanes.Delivery{Attempt: &sent}})
-		}
-		return log
-	}}
+	planted := seed{
+		layout: layout, sessions: laneCount, deadline: deadlineInAnHour(g.clock),
+		pending: func(i int) (log []lanes.Logged) {
+			for range redelivered / laneCount {
+				log = append(log, lanes.Logged{
+					Event:    waitingEvent(layout.Lanes[i].ID, time.Now().UTC()),
+					Delivery: lanes.Delivery{Attempt: &sent},
+				})
+			}
+			return log
+		},
+	}
 	if err := planted.plant(ctx, g.file, g.clock); err != nil {
 		return nil, err
 	}

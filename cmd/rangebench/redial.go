@@ -25,7 +25,10 @@ import (
 // redial measures how long controllers that dial take to be linked again after a restart of the gateway, with
 // the default of new links a second, while sales go on. The limit is the acceptor alone: the same controllers
 // and as many links a second, and nothing behind them.
-var redial = experiment{"links/redial", "10,000 controllers dial again after a restart, while 8 clients sell", measureRedial}
+var redial = experiment{
+	"links/redial", "10,000 controllers dial again after a restart, while 8 clients sell",
+	measureRedial,
+}
 
 const (
 	admitted     = 500  // new links a second: the default
@@ -239,7 +242,8 @@ func openBareAcceptor(address string, n, admit int) (*bareAcceptor, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, acceptor, targets := &bareAcceptor{linked: make(chan struct{})}, newAcceptor(machine.Now, admit), map[uuid.UUID]driver.Target{}
+	b, acceptor, targets := &bareAcceptor{linked: make(chan struct{})}, newAcceptor(machine.Now, admit),
+		map[uuid.UUID]driver.Target{}
 	b.missing.Store(int64(n))
 	for i := range n {
 		targets[redialLane(i)] = driver.Target{Key: redialKey, Incoming: true}

@@ -15,7 +15,10 @@ import (
 	"rangegate/lanes"
 )
 
-var relaySmall = relay{"relay/1k", 1000, 5}.experiment("1,000 sessions begin together: how far apart is that at the controllers?")
+var relaySmall = relay{
+	"relay/1k", 1000,
+	5,
+}.experiment("1,000 sessions begin together: how far apart is that at the controllers?")
 
 // relay measures how far apart the sessions of one start begin. The limit writes the same frames, one after the other,
 // to as many bare connections.
@@ -42,8 +45,14 @@ func (r relay) measure(ctx context.Context, t *trial) error {
 	return t.compare(ctx, r.rounds,
 		func(ctx context.Context) ([]float64, error) { return startAll(ctx, n) },
 		func(ctx context.Context) ([]float64, error) { return orderAll(ctx, n) },
-		figures.Figure{Name: "ordered", Unit: "ms", Goal: figures.AtMost(2), What: "from the first order to run to the last, at the controllers", Limit: limit},
-		figures.Figure{Name: "by itself", Unit: "ms", Goal: figures.AtMost(2), What: "from the first begin to the last of controllers that begin by themselves", Limit: limit})
+		figures.Figure{
+			Name: "ordered", Unit: "ms", Goal: figures.AtMost(2),
+			What: "from the first order to run to the last, at the controllers", Limit: limit,
+		},
+		figures.Figure{
+			Name: "by itself", Unit: "ms", Goal: figures.AtMost(2),
+			What: "from the first begin to the last of controllers that begin by themselves", Limit: limit,
+		})
 }
 
 // startAll sells waiting sessions on all lanes of a range and lets them begin together.
@@ -103,8 +112,10 @@ func measureStarts(ctx context.Context, at *controllerProcess, start func(contex
 
 // order writes to all connections that their session is in that phase.
 func (b *bare) order(ctx context.Context, phase lanes.Phase) error {
-	frame := fmt.Appendf(nil, `{"type":"state","revision":%d,"hold":false,"session":{"session_id":%q,"customer_name":"Jo Smith","group_id":%q,`+
-		`"phase":%q,"remaining_ms":28800000,"enable_purchasing":false},"purchase":null}`, b.next.Add(1), uuid.Max, uuid.Max, phase)
+	frame := fmt.Appendf(nil,
+		`{"type":"state","revision":%d,"hold":false,"session":{"session_id":%q,"customer_name":"Jo Smith","group_id":%q,`+
+			`"phase":%q,"remaining_ms":28800000,"enable_purchasing":false},"purchase":null}`, b.next.Add(1), uuid.Max,
+		uuid.Max, phase)
 	for _, conn := range b.all {
 		if err := conn.Write(ctx, websocket.MessageText, frame); err != nil {
 			return err

@@ -45,9 +45,13 @@ func measureRetrying(ctx context.Context, t *trial) error {
 	t.note(
 		figures.Figure{
 			Name: "cpu", Unit: "% CPU", Goal: figures.Below(2), Ours: cost,
-			What: "of one core: 100 ranges with 1,440 events each that await their retry, whose receiver refuses connections; 11.7 retries a second in all",
+			What: "of one core: 100 ranges with 1,440 events each that await their retry, whose receiver refuses " +
+				"connections; 11.7 retries a second in all",
 		},
-		figures.Figure{Name: "idle", Unit: "% CPU", Ours: idle, What: "of one core: the same ranges without an event, not in the figure above"})
+		figures.Figure{
+			Name: "idle", Unit: "% CPU", Ours: idle,
+			What: "of one core: the same ranges without an event, not in the figure above",
+		})
 	return nil
 }
 
@@ -66,12 +70,15 @@ func retryingCPU(ctx context.Context, t *trial, events int) (percent float64, er
 	for n := range retryingRanges {
 		layout := layoutOf(1)
 		first := time.Now().UTC().Add(time.Duration(n) * retryInterval / retryingRanges)
-		planted := seed{layout: layout, sessions: 1, deadline: deadlineInAnHour(g.clock), pending: func(int) (log []lanes.Logged) {
-			for i := range events {
-				log = append(log, awaitingRetry(layout, first.Add(time.Duration(i)*retryInterval)))
-			}
-			return log
-		}}
+		planted := seed{
+			layout: layout, sessions: 1, deadline: deadlineInAnHour(g.clock),
+			pending: func(int) (log []lanes.Logged) {
+				for i := range events {
+					log = append(log, awaitingRetry(layout, first.Add(time.Duration(i)*retryInterval)))
+				}
+				return log
+			},
+		}
 		if err := planted.plant(ctx, g.file, g.clock); err != nil {
 			return 0, err
 		}
@@ -84,7 +91,10 @@ func retryingCPU(ctx context.Context, t *trial, events int) (percent float64, er
 		}
 		if _, err := g.startWith(ctx, actors.Settings{
 			Layout: layout, Driver: g.hardware,
-			Receivers: []delivery.Receiver{{Webhook: to, Slots: 16, Queue: 10_000, Retry: lanes.RetryPolicy{For: 24 * time.Hour}}},
+			Receivers: []delivery.Receiver{{
+				Webhook: to, Slots: 16, Queue: 10_000,
+				Retry: lanes.RetryPolicy{For: 24 * time.Hour},
+			}},
 		}); err != nil {
 			return 0, err
 		}
@@ -96,8 +106,14 @@ func retryingCPU(ctx context.Context, t *trial, events int) (percent float64, er
 
 // awaitingRetry is an event that was tried four times and is tried again at that time.
 func awaitingRetry(layout lanes.Layout, at time.Time) lanes.Logged {
-	failed := lanes.Attempt{At: at.Add(-2 * time.Hour), Error: lanes.Unreachable + ": the connection was refused", Duration: time.Millisecond}
-	logged := lanes.Logged{Event: waitingEvent(layout.Lanes[0].ID, failed.At), Delivery: lanes.Delivery{Earlier: []lanes.Attempt{failed, failed, failed}}}
+	failed := lanes.Attempt{
+		At: at.Add(-2 * time.Hour), Error: lanes.Unreachable + ": the connection was refused",
+		Duration: time.Millisecond,
+	}
+	logged := lanes.Logged{
+		Event:    waitingEvent(layout.Lanes[0].ID, failed.At),
+		Delivery: lanes.Delivery{Earlier: []lanes.Attempt{failed, failed, failed}},
+	}
 	failed.RetryAt = at
 	logged.Attempt = &failed
 	return logged

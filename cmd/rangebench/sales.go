@@ -56,7 +56,10 @@ func measureSales(ctx context.Context, t *trial, kind storeKind) (err error) {
 				What:  "requests a second with 64 clients",
 				Limit: "a bare chi handler that decodes the same body and commits records of the same size in groups",
 			},
-			figures.Figure{Name: d.name + " p99", Unit: "ms", Goal: latency(d), What: "the 99th percentile of the same", Limit: "of the same"})
+			figures.Figure{
+				Name: d.name + " p99", Unit: "ms", Goal: latency(d), What: "the 99th percentile of the same",
+				Limit: "of the same",
+			})
 	}
 	return t.compare(ctx, 3, s.measureGatewaySales, s.measureBareSales, into...)
 }
@@ -83,7 +86,10 @@ func openSalesFixture(ctx context.Context, t *trial, kind storeKind) (s *salesFi
 	if err != nil {
 		return nil, err
 	}
-	s = &salesFixture{flushSizes: &flushSizes{Store: g.file.Store}, saved: map[string]saving{}, answer: map[string]string{}}
+	s = &salesFixture{
+		flushSizes: &flushSizes{Store: g.file.Store}, saved: map[string]saving{},
+		answer: map[string]string{},
+	}
 	g.file.Store = s.flushSizes
 	r, err := g.start(ctx, t.lanes(10_000), nil)
 	if err == nil {

@@ -120,7 +120,8 @@ func (w *watched) ceasefires(ctx context.Context, audience *child) (err error) {
 			all[closed] = append(all[closed], one)
 		}
 	}
-	fmt.Printf("  until all lanes have it, until the last screen shows all, the same %d KB to bare connections\n", len(bare.closing)>>10)
+	fmt.Printf("  until all lanes have it, until the last screen shows all, the same %d KB to bare connections\n",
+		len(bare.closing)>>10)
 	return errors.Join(summary("a ceasefire", all[true]), summary("its end", all[false]))
 }
 
@@ -160,7 +161,9 @@ func summary(name string, laps []turnTimes) error {
 		return median(func(l turnTimes) float64 { return of(l).Seconds() * 1000 })
 	}
 	fmt.Printf("  %-30s %6.1f ms  %6.1f ms  %6.1f ms\n", name, ms(func(l turnTimes) time.Duration { return l.gateway }),
-		ms(func(l turnTimes) time.Duration { return l.screens }), ms(func(l turnTimes) time.Duration { return l.floor }))
+		ms(func(l turnTimes) time.Duration { return l.screens }),
+		ms(func(l turnTimes) time.Duration { return l.floor }))
 	return bound(name+" / (range + 100 ms + bare)",
-		median(func(l turnTimes) float64 { return float64(l.screens) / float64(l.gateway+restOfScreens+l.floor) }), lastScreen)
+		median(func(l turnTimes) float64 { return float64(l.screens) / float64(l.gateway+restOfScreens+l.floor) }),
+		lastScreen)
 }

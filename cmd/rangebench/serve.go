@@ -50,7 +50,8 @@ func serveAll(g *gateway, ranges ...*actors.Range) (server *http.Server, address
 	for _, r := range ranges {
 		layout := r.Layout()
 		s.Credentials[layout.Range] = []api.Credential{{Digest: sha256.Sum256([]byte(posToken))}}
-		s.Screens.Staff[layout.Range] = control.RangeStaff{Members: map[string]control.Member{viewerName: {PINHash: pin}}}
+		viewers := map[string]control.Member{viewerName: {PINHash: pin}}
+		s.Screens.Staff[layout.Range] = control.RangeStaff{Members: viewers}
 		s.Screens.Boards[layout.Range] = wallboard.Board{Key: viewerKey}
 		for _, lane := range layout.Lanes {
 			s.Screens.Lanes[lane.ID] = lanescreen.Lane{Range: layout.Range, Key: viewerKey}

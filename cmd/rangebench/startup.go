@@ -34,7 +34,8 @@ func startOnSessions(ctx context.Context, t *trial, n int) (had []float64, err e
 		return nil, err
 	}
 	layout := layoutOf(n)
-	if err := (seed{layout: layout, sessions: n, deadline: deadlineInAnHour(clock)}).plantOn(ctx, d, clock); err != nil {
+	if err := (seed{layout: layout, sessions: n, deadline: deadlineInAnHour(clock)}).
+		plantOn(ctx, d, clock); err != nil {
 		return nil, errors.Join(err, d.remove())
 	}
 	begun := time.Now()
@@ -68,7 +69,10 @@ func readSessions(ctx context.Context, t *trial, n int) (had []float64, err erro
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, d.remove()) }()
-	if err := fill(d, seed{layout: layoutOf(n), sessions: n, deadline: deadlineInAnHour(clock)}.batches(clock)); err != nil {
+	if err := fill(d, seed{
+		layout: layoutOf(n), sessions: n,
+		deadline: deadlineInAnHour(clock),
+	}.batches(clock)); err != nil {
 		return nil, err
 	}
 	begun := time.Now()

@@ -48,7 +48,10 @@ const (
 )
 
 // storming is no experiment of the table: it takes minutes, and needs a machine on which nothing else runs.
-var storming = experiment{name: "storm", what: "ten times the load, repeats, links that are cut, a webhook with a backlog"}
+var storming = experiment{
+	name: "storm",
+	what: "ten times the load, repeats, links that are cut, a webhook with a backlog",
+}
 
 // Run measures one storm, and prints its rows.
 func (s storm) Run() error {

@@ -31,7 +31,8 @@ func (n *notMeasured) Error() string { return n.why }
 
 // say prints the progress.
 func (t *trial) say(format string, about ...any) {
-	_, _ = fmt.Fprintf(t.progress, "%5s  %s  %s: %s\n", time.Since(t.begun).Round(time.Second), t.place, t.experiment.name, fmt.Sprintf(format, about...))
+	_, _ = fmt.Fprintf(t.progress, "%5s  %s  %s: %s\n", time.Since(t.begun).Round(time.Second), t.place,
+		t.experiment.name, fmt.Sprintf(format, about...))
 }
 
 // lanes returns the number of lanes for an experiment that wants that many.

@@ -91,7 +91,10 @@ type warned struct {
 }
 
 func newWarned(kept store.Store, of []lanes.Place, due func(i int) lanes.Instant) *warned {
-	w := &warned{Store: kept, due: due, of: make(map[uuid.UUID]int, len(of)), late: make([]float64, len(of)), all: make(chan struct{})}
+	w := &warned{
+		Store: kept, due: due, of: make(map[uuid.UUID]int, len(of)), late: make([]float64, len(of)),
+		all: make(chan struct{}),
+	}
 	for i, place := range of {
 		w.of[place.ID] = i
 	}

@@ -136,7 +136,10 @@ func (w *watched) turn(ctx context.Context, closed bool) (done time.Time, err er
 	var answered <-chan error = asked
 	for after := uint64(0); ; {
 		_, version, wake := w.r.Changes(after)
-		if !slices.ContainsFunc(w.r.Lanes(), func(l lanes.LaneStatus) bool { return l.Lane.Held != closed || l.Locked != closed }) {
+		if !slices.ContainsFunc(w.r.Lanes(), func(l lanes.LaneStatus) bool {
+			return l.Lane.Held != closed ||
+				l.Locked != closed
+		}) {
 			done = time.Now()
 			if answered != nil {
 				err = <-answered

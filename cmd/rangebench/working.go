@@ -100,7 +100,8 @@ func (w *working) sells() error {
 	layout := w.held.r.Layout()
 	lane := layout.Lanes[w.next%len(layout.Lanes)].ID
 	w.next++
-	if err := w.ask(http.MethodPost, prefix+"/sessions", http.StatusCreated, saleOf(lane, layout.Groups[0].ID)); err != nil {
+	if err := w.ask(http.MethodPost, prefix+"/sessions", http.StatusCreated,
+		saleOf(lane, layout.Groups[0].ID)); err != nil {
 		return err
 	}
 	for _, status := range w.held.r.Lanes() {

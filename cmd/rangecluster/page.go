@@ -85,7 +85,8 @@ func (o *observer) note(owners []store.Ownership, err error) {
 			moved[[2]string{from, to}]++
 		}
 	}
-	for _, pair := range slices.SortedFunc(maps.Keys(moved), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
+	for _, pair := range slices.SortedFunc(maps.Keys(moved),
+		func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
 		o.add(change{At: now, From: pair[0], To: pair[1], Ranges: moved[pair]})
 	}
 	o.owners, o.asOf, o.problem = owners, now, ""

@@ -82,7 +82,10 @@ func (b bundle) addConfiguration(p *parts, cfg config.Config) {
 
 func (b bundle) addPreflight(t *terminal, p *parts, cfg config.Config) {
 	var table bytes.Buffer
-	found := preflight.Run(t.ctx, preflight.Settings{File: b.Config, Config: cfg, Trust: gateway.TrustOf, UserAgent: gateway.UserAgent(buildVersion())})
+	found := preflight.Run(t.ctx, preflight.Settings{
+		File: b.Config, Config: cfg, Trust: gateway.TrustOf,
+		UserAgent: gateway.UserAgent(buildVersion()),
+	})
 	err := preflight.Write(&table, found)
 	p.put("preflight.txt", table.Bytes(), err)
 }
@@ -105,7 +108,8 @@ func (b bundle) addGateway(t *terminal, p *parts) {
 		{"goroutines.txt", "/debug/pprof/goroutine?debug=1"},
 	} {
 		content, err := client.read(t.ctx, part.path)
-		if refused := (refusal{}); part.name == "nodes.json" && errors.As(err, &refused) && refused.code == "not_found" {
+		if refused := (refusal{}); part.name == "nodes.json" && errors.As(err, &refused) &&
+			refused.code == "not_found" {
 			continue // it is one gateway alone
 		}
 		p.put("gateway/"+part.name, content, err)
@@ -207,8 +211,9 @@ func (p *parts) add(name string, content []byte) {
 
 func (p *parts) readme(now time.Time) string {
 	var text strings.Builder
-	_, _ = fmt.Fprintf(&text, "rangegate %s, %s/%s, packed at %s.\n\nSecrets are ***, staff are numbered, of webhooks and products only the host is "+
-		"shown, and no customer is named.\n\nIn it:\n", buildVersion(), runtime.GOOS, runtime.GOARCH, now.Format(time.RFC3339))
+	_, _ = fmt.Fprintf(&text, "rangegate %s, %s/%s, packed at %s.\n\nSecrets are ***, staff are numbered, of "+
+		"webhooks and products only the host is shown, and no customer is named.\n\nIn it:\n", buildVersion(),
+		runtime.GOOS, runtime.GOARCH, now.Format(time.RFC3339))
 	for _, file := range p.files {
 		_, _ = fmt.Fprintf(&text, "  %s\n", file.name)
 	}
@@ -227,7 +232,10 @@ func (p *parts) write(to io.Writer, now time.Time) error {
 	archive := tar.NewWriter(packed)
 	folder := "rangegate-" + now.Format("20060102-150405") + "/"
 	for _, file := range p.files {
-		header := &tar.Header{Name: folder + file.name, Mode: 0o600, Size: int64(len(file.content)), ModTime: now, Typeflag: tar.TypeReg}
+		header := &tar.Header{
+			Name: folder + file.name, Mode: 0o600, Size: int64(len(file.content)), ModTime: now,
+			Typeflag: tar.TypeReg,
+		}
 		if err := archive.WriteHeader(header); err != nil {
 			return err
 		}

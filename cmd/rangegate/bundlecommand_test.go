@@ -76,7 +76,8 @@ func unpack(t *testing.T, path string) map[string]string {
 // bundleOf packs a bundle of the planted configuration, whose operations address is that one.
 func bundleOf(t *testing.T, operations string) (files map[string]string, printed string) {
 	folder := t.TempDir()
-	file, log, out := filepath.Join(folder, "rangegate.yaml"), filepath.Join(folder, "log"), filepath.Join(folder, "bundle.tar.gz")
+	file, log, out := filepath.Join(folder, "rangegate.yaml"), filepath.Join(folder, "log"),
+		filepath.Join(folder, "bundle.tar.gz")
 	hash, err := control.HashPIN("47118")
 	require.NoError(t, err)
 	text := fmt.Sprintf(plantedRange, operations, filepath.Join(folder, "rangegate.db"), hash)
@@ -103,7 +104,8 @@ func bundleOf(t *testing.T, operations string) (files map[string]string, printed
 // Support gets what it needs of a running gateway, and no secret and no name of anybody.
 func TestABundleOfARunningGateway(t *testing.T) {
 	g := gatewaytest.Start(t, t.TempDir(), func(c *config.Config) { c.Operations.Token = "planted-operations-token" })
-	sold := g.POS("POST", "/sessions", `{"lane_id":"`+gatewaytest.DemoLane+`","group_id":"`+gatewaytest.DemoGroup+`","customer_name":"Jo Smith","duration":30}`)
+	sold := g.POS("POST", "/sessions", `{"lane_id":"`+gatewaytest.DemoLane+`","group_id":"`+gatewaytest.DemoGroup+
+		`","customer_name":"Jo Smith","duration":30}`)
 	require.Equal(t, 201, sold.Status, sold.Body)
 	files, printed := bundleOf(t, strings.TrimPrefix(g.Operations, "http://"))
 	require.Contains(t, printed, "is written")
@@ -126,7 +128,8 @@ func TestABundleOfARunningGateway(t *testing.T) {
 // Of a gateway that does not answer there is everything else, and the bundle says what is missing.
 func TestABundleWithoutAGateway(t *testing.T) {
 	files, _ := bundleOf(t, "127.0.0.1:1")
-	require.Contains(t, files["README.txt"], "Not in it:\n  gateway/readyz.txt: the gateway of this machine does not answer")
+	require.Contains(t, files["README.txt"],
+		"Not in it:\n  gateway/readyz.txt: the gateway of this machine does not answer")
 	require.Contains(t, files["configuration.yaml"], "North range")
 	require.NotContains(t, files, "gateway/metrics.txt")
 }

@@ -58,7 +58,10 @@ func (c check) Run(t *terminal) error {
 		}
 		return nil
 	}
-	found := preflight.Run(t.ctx, preflight.Settings{File: c.Config, Config: cfg, Trust: gateway.TrustOf, UserAgent: gateway.UserAgent(buildVersion())})
+	found := preflight.Run(t.ctx, preflight.Settings{
+		File: c.Config, Config: cfg, Trust: gateway.TrustOf,
+		UserAgent: gateway.UserAgent(buildVersion()),
+	})
 	if err := preflight.Write(t.log, found); err != nil {
 		return err
 	}
@@ -95,8 +98,9 @@ func (c checkController) Run(t *terminal) error {
 		return gateway.Misconfigured{Err: err}
 	}
 	rules := linkconformance.Check{
-		Lane: link.Lane{Range: c.Range, ID: c.Lane, Epoch: uint64(time.Now().UnixMilli())}, Now: clock.Now, Out: t.out, Reports: c.Reports,
-		Keyed: key != "",
+		Lane: link.Lane{Range: c.Range, ID: c.Lane, Epoch: uint64(time.Now().UnixMilli())}, Now: clock.Now, Out: t.out,
+		Reports: c.Reports,
+		Keyed:   key != "",
 	}
 	if c.Listen != "" {
 		stop, err := c.listen(t, &rules, key)
@@ -133,7 +137,8 @@ func (c checkController) listen(t *terminal, rules *linkconformance.Check, key s
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("--certificate, --certificate-key: %w", err), listener.Close())
 		}
-		scheme, listener = "wss", tls.NewListener(listener, &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}})
+		scheme, listener = "wss", tls.NewListener(listener,
+			&tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}})
 	}
 	server := &http.Server{Handler: rules.Incoming, ReadHeaderTimeout: gateway.HeaderTimeout}
 	go func() { _ = server.Serve(listener) }()

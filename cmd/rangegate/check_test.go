@@ -69,7 +69,10 @@ func TestCheckControllerOverTLS(t *testing.T) {
 	check := func(with checkController) (string, error) {
 		with.Address, with.Lane, with.Range = hardware.Controller(lane).Address(), lane, uuid.New()
 		var out strings.Builder
-		err := with.Run(&terminal{ctx: t.Context(), environ: []string{"RANGEGATE_LINK_KEY=" + key}, out: &out, log: &out})
+		err := with.Run(&terminal{
+			ctx: t.Context(), environ: []string{"RANGEGATE_LINK_KEY=" + key},
+			out: &out, log: &out,
+		})
 		return out.String(), err
 	}
 	output, err := check(checkController{CA: ca})

@@ -101,7 +101,8 @@ func (d demoIntegrator) Run(t *terminal) error {
 	if d.Gateway != "" {
 		demo.Follow(integrator.Gateway{URL: strings.TrimSuffix(d.Gateway, "/"), Range: d.RangeID, Token: d.Token})
 	}
-	t.printf("\ndemo integrator\n\n  page       %s\n  products   %s/products?type=time\n  webhook    %s/webhook\n\n", url, url, url)
+	t.printf("\ndemo integrator\n\n  page       %s\n  products   %s/products?type=time\n  webhook    "+
+		"%s/webhook\n\n", url, url, url)
 	<-t.ctx.Done()
 	return nil
 }
@@ -137,7 +138,9 @@ type laneSim struct {
 
 // Help is shown below the flags.
 func (laneSim) Help() string {
-	return "A controller that dials does so again after 15 s of silence and when it is disconnected, and waits as long as a busy gateway says.\n\nFaults: " + strings.Join(lanesim.Kinds, ", ") + ".\n\nOnly addresses of this machine can be listened on, such as ws://127.0.0.1:7400/lane-1."
+	return "A controller that dials does so again after 15 s of silence and when it is disconnected, and waits " +
+		"as long as a busy gateway says.\n\nFaults: " + strings.Join(lanesim.Kinds, ", ") +
+		".\n\nOnly addresses of this machine can be listened on, such as ws://127.0.0.1:7400/lane-1."
 }
 
 // Run serves the controllers of every websocket lane until the process is told to stop.
@@ -184,7 +187,8 @@ func (s laneSim) faults() ([]string, error) {
 	}
 	for _, kind := range s.Faults {
 		if !slices.Contains(lanesim.Kinds, kind) {
-			return nil, fmt.Errorf("--faults: no such fault: %s; there are all, %s", kind, strings.Join(lanesim.Kinds, ", "))
+			return nil, fmt.Errorf("--faults: no such fault: %s; there are all, %s", kind,
+				strings.Join(lanesim.Kinds, ", "))
 		}
 	}
 	if s.Every <= 0 {
@@ -221,7 +225,8 @@ func (s laneSim) lanes(t *terminal, cfg config.Config) (served []lanesim.Lane, e
 		}
 	}
 	if len(served) == 0 {
-		return nil, errors.New("there is no websocket lane in " + s.Config + " that can be answered for here, and no incoming lane with --dial")
+		return nil, errors.New("there is no websocket lane in " + s.Config +
+			" that can be answered for here, and no incoming lane with --dial")
 	}
 	return served, nil
 }
@@ -229,7 +234,8 @@ func (s laneSim) lanes(t *terminal, cfg config.Config) (served []lanesim.Lane, e
 // dialled returns the function that makes the simulated controller of an incoming lane.
 func (s laneSim) dialled() (func(config.Lane) lanesim.Lane, error) {
 	address, err := url.Parse(s.Dial)
-	if s.Dial != "" && (err != nil || address.Scheme != "ws" && address.Scheme != "wss" || strings.Trim(address.Path, "/") != "") {
+	if s.Dial != "" && (err != nil || address.Scheme != "ws" && address.Scheme != "wss" ||
+		strings.Trim(address.Path, "/") != "") {
 		return nil, errors.New("--dial: wants ws://host:port or wss://host:port")
 	}
 	trust, err := gateway.TrustOf(config.LinkTLS{CA: s.CA})

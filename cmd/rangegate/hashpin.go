@@ -141,8 +141,10 @@ func isDate(digits string) bool {
 // commonPINs are those that people choose most often, without those that follow a rule above.
 var commonPINs = []string{
 	"147258", "147852", "159357", "159753", "258456", "456789", "741852", "789456", "852456", "963852", "987456",
-	"123321", "321123", "123654", "654123", "112358", "314159", "1234qwer", "qwerty", "qwertz", "qwerty1", "asdfgh", "asdfghjk", "password",
-	"passwort", "password1", "iloveyou", "letmein", "welcome", "rangegate", "1q2w3e", "1q2w3e4r", "abc123", "admin123", "changeme", "secret",
+	"123321", "321123", "123654", "654123", "112358", "314159", "1234qwer", "qwerty", "qwertz", "qwerty1", "asdfgh",
+	"asdfghjk", "password",
+	"passwort", "password1", "iloveyou", "letmein", "welcome", "rangegate", "1q2w3e", "1q2w3e4r", "abc123", "admin123",
+	"changeme", "secret",
 }
 
 // readPIN asks twice on a terminal, without echo.

@@ -57,8 +57,10 @@ func TestLanesimAnswersForTheLanesOfThisMachine(t *testing.T) {
 	require.Len(t, printed, 3, log.String())
 	assert.Contains(t, printed[0], "/lane?n=2\tLane 2")
 	assert.Equal(t, "answering as the controllers of 2 lanes", printed[2])
-	assert.Contains(t, log.String(), "Lane 4 (44444444-4444-4444-8444-000000000004) at ws://192.0.2.1:7400/lane: is not an address of this machine")
-	assert.Contains(t, log.String(), "Lane 5 (44444444-4444-4444-8444-000000000005) at wss://127.0.0.1:7400/lane: wants --certificate and --key")
+	assert.Contains(t, log.String(), "Lane 4 (44444444-4444-4444-8444-000000000004) at ws://192.0.2.1:7400/lane: "+
+		"is not an address of this machine")
+	assert.Contains(t, log.String(), "Lane 5 (44444444-4444-4444-8444-000000000005) at wss://127.0.0.1:7400/lane: "+
+		"wants --certificate and --key")
 
 	stop()
 	require.NoError(t, <-done)

@@ -78,8 +78,8 @@ func main() {
 	}
 	fmt.Fprintln(os.Stderr, "rangegate:", err)
 	if errors.Is(err, store.ErrNewer) {
-		fmt.Fprintln(os.Stderr, "rangegate: a newer version has served from this store, and there is no way back: install that one, "+
-			"or serve from a backup or an export that is older than it")
+		fmt.Fprintln(os.Stderr, "rangegate: a newer version has served from this store, and there is no way back: "+
+			"install that one, or serve from a backup or an export that is older than it")
 	}
 	if errors.As(err, &gateway.Misconfigured{}) {
 		os.Exit(exitMisconfigured)

@@ -24,7 +24,8 @@ func (o operator) askNodes(t *terminal, method, path string, into any) error {
 	err := o.ask(t, method, "/nodes"+path, nil, into)
 	var refused refusal
 	if errors.As(err, &refused) && refused.code == "not_found" {
-		return gateway.Misconfigured{Err: errors.New("the gateway has no nodes beside it: its configuration has no nodes")}
+		return gateway.Misconfigured{Err: errors.New("the gateway has no nodes beside it: its " +
+			"configuration has no nodes")}
 	}
 	return err
 }
@@ -58,7 +59,8 @@ func (n nodesList) Run(t *terminal) error {
 		if node.Here {
 			state += ", here"
 		}
-		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%d\t%s\n", node.Name, node.Address, node.Version, node.Configuration,
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%d\t%s\n", node.Name, node.Address, node.Version,
+			node.Configuration,
 			node.Since.Local().Format(time.DateTime), node.Ranges, state)
 	}
 	if err := table.Flush(); err != nil {

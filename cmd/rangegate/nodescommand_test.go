@@ -20,7 +20,8 @@ import (
 // what it prints.
 func asOperator(t *testing.T, g *gatewaytest.Gateway, run func(*terminal, operator) error) (printed string, err error) {
 	file := filepath.Join(t.TempDir(), "rangegate.yaml")
-	text := fmt.Sprintf(networkRange, "1") + "operations: {address: '" + strings.TrimPrefix(g.Operations, "http://") + "', token: operator}\n"
+	text := fmt.Sprintf(networkRange, "1") + "operations: {address: '" + strings.TrimPrefix(g.Operations, "http://") +
+		"', token: operator}\n"
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	var out strings.Builder
 	err = run(&terminal{ctx: t.Context(), out: &out}, operator{Config: file})
@@ -63,7 +64,8 @@ func TestOperatorsDrainAndForgetNodes(t *testing.T) {
 		return err == nil && regexp.MustCompile(`(?m)^`+name[other]+` .* 1  +serves$`).MatchString(table)
 	}, 30*time.Second, 20*time.Millisecond)
 	require.Regexp(t, `(?m)^`+name[owner]+` .* 0  +draining, here$`, table)
-	require.Eventually(t, func() bool { return owner.POS("GET", "/lanes", "").Status == 200 }, 30*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return owner.POS("GET", "/lanes", "").Status == 200 }, 30*time.Second,
+		20*time.Millisecond)
 
 	_, err = command(other, drain("nobody"))
 	require.EqualError(t, err, "no node of that name is alive (node_not_found)")

@@ -67,7 +67,8 @@ func (o operator) connect(environ []string) (*operationsClient, error) {
 		}
 	}
 	if token == "" {
-		return nil, gateway.Misconfigured{Err: errors.New("operations.token: the configuration has none in plain text; give one by RANGEGATE_OPERATIONS_TOKEN")}
+		return nil, gateway.Misconfigured{Err: errors.New("operations.token: the configuration has none in plain " +
+			"text; give one by RANGEGATE_OPERATIONS_TOKEN")}
 	}
 	address, transport, err := reach(cfg.Operations)
 	if err != nil {

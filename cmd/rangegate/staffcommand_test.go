@@ -29,7 +29,8 @@ func TestAnOperatorLetsSomebodySignInAgain(t *testing.T) {
 		require.Less(t, network, 200)
 	}
 	unlock := func(node, name, rangeID string) (string, error) {
-		return asOperator(t, nodes[node], func(term *terminal, o operator) error { return staffUnlock{name, rangeID, o}.Run(term) })
+		return asOperator(t, nodes[node],
+			func(term *terminal, o operator) error { return staffUnlock{name, rangeID, o}.Run(term) })
 	}
 	printed, err := unlock("b", "sam", gatewaytest.DemoRange)
 	require.NoError(t, err)

@@ -129,7 +129,8 @@ func describe(c archive.Contents) string {
 		checkpoint = c.LastSeen.Format(time.RFC3339)
 	}
 	return fmt.Sprintf("epoch %d, last checkpoint %s, lanes: %d, active sessions: %d, open purchases: %d, holds: %d, "+
-		"events: %d (pending: %d), ended sessions: %d, acts of staff: %d, idempotency keys: %d", c.Meta.Epoch, checkpoint, c.Lanes,
+		"events: %d (pending: %d), ended sessions: %d, acts of staff: %d, idempotency keys: %d", c.Meta.Epoch,
+		checkpoint, c.Lanes,
 		c.Sessions, c.Purchases, c.Holds, c.Events, c.Pending, c.Ended, c.Acts, c.Keys)
 }
 
@@ -208,7 +209,8 @@ func (s storeBackup) Run(t *terminal) error {
 		return err
 	}
 	if cfg.Store.Redis != "" {
-		return errors.New("the store is a Redis server: back it up with the means of Redis, or use rangegate store export")
+		return errors.New("the store is a Redis server: back it up with the means of Redis, or use " +
+			"rangegate store export")
 	}
 	return sqlite.Backup(t.ctx, cfg.Store.SQLite, s.File, func(copied *sqlite.Reader) error {
 		return checkAll(t, cfg, backup{copied, s.File})
@@ -236,7 +238,8 @@ func (s storeNewSecret) Run(t *terminal) error {
 	if err := newSecret(t.ctx, cfg.Store); err != nil {
 		return err
 	}
-	t.printf("a new secret: a running gateway uses it within %v, and all staff have to sign in again\n", gateway.RefreshEvery)
+	t.printf("a new secret: a running gateway uses it within %v, and all staff have to sign in again\n",
+		gateway.RefreshEvery)
 	return nil
 }
 

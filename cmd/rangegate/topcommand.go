@@ -30,7 +30,8 @@ type top struct {
 
 // Help is shown below the flags.
 func (top) Help() string {
-	return "In a terminal the table is shown anew each second until q is pressed. Keys: q quits; t, b, a, r and l sort by trouble, backlog, age, restarts and lateness; p pauses."
+	return "In a terminal the table is shown anew each second until q is pressed. Keys: q quits; t, b, a, r and " +
+		"l sort by trouble, backlog, age, restarts and lateness; p pauses."
 }
 
 // What a table is asked for.
@@ -84,7 +85,8 @@ func (c top) read(ctx context.Context, client *operationsClient, q topQuery) (*t
 	if c.Range != uuid.Nil {
 		of.Set("range", c.Range.String())
 	}
-	if err := client.ask(ctx, http.MethodGet, (&url.URL{Path: "/actors", RawQuery: of.Encode()}).String(), nil, &picture.overview); err != nil {
+	if err := client.ask(ctx, http.MethodGet, (&url.URL{Path: "/actors", RawQuery: of.Encode()}).String(), nil,
+		&picture.overview); err != nil {
 		return nil, c.explain(err)
 	}
 	of.Set("sort", q.order)
@@ -108,7 +110,10 @@ func (c top) explain(err error) error {
 	case c.Range != uuid.Nil:
 		return gateway.Misconfigured{Err: errors.New("--range: the gateway has no range with that id")}
 	}
-	return refusal{"the gateway of this machine is of a version that shows no table of its actors", refused.code, refused.status}
+	return refusal{
+		"the gateway of this machine is of a version that shows no table of its actors", refused.code,
+		refused.status,
+	}
 }
 
 // isPermanent is true for the refusal of a request that would be refused again.

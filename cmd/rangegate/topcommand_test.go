@@ -31,7 +31,8 @@ import (
 // configurationAt is the file of a gateway with that operations address.
 func configurationAt(t *testing.T, operations string) (file string) {
 	file = filepath.Join(t.TempDir(), "rangegate.yaml")
-	text := fmt.Sprintf(networkRange, "1") + "operations: {address: '" + strings.TrimPrefix(operations, "http://") + "', token: operator}\n"
+	text := fmt.Sprintf(networkRange, "1") + "operations: {address: '" + strings.TrimPrefix(operations, "http://") +
+		"', token: operator}\n"
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	return file
 }
@@ -102,13 +103,15 @@ func TestTopPrintsOneTableWhereItIsNoTerminal(t *testing.T) {
 	printed, err := run(top{Sort: "trouble"})
 	require.NoError(t, err)
 	lines := strings.Split(printed, "\n")
-	require.Regexp(t, `^rangegate top   15:00:30   1 of 1 range running   12 lanes   2 of 27 actors in trouble$`, lines[0])
+	require.Regexp(t, `^rangegate top   15:00:30   1 of 1 range running   12 lanes   2 of 27 actors in trouble$`,
+		lines[0])
 	require.Equal(t, []string{
 		"links 10 up, 1 down, 1 faulty   timers late p99 0.41 ms",
 		"changes unsaved 2, of 1 lane   store takes writes   events waiting 4",
 		"KIND        NAME         STATE    SINCE  WAITING  RESTARTS  WHY",
 	}, lines[1:4])
-	require.Regexp(t, `^lane +Lane 7 +saving +14 s +3, 11 s +0 +Sorted by trouble, it has been saving for 14 s: the store does not answer\.$`, lines[5])
+	require.Regexp(t,
+		`^lane +Lane 7 +saving +14 s +3, 11 s +0 +Sorted by trouble, it has been saving for 14 s: the store does not answer\.$`, lines[5])
 	require.Equal(t, []string{"and 23 more", ""}, lines[8:])
 	require.NotContains(t, printed, "\x1b")
 
@@ -153,12 +156,14 @@ KIND .*
 connection  Lane 2  down   .* s    0        0         It dials .*connection refused\.
 $`).MatchString(printed)
 	}, 30*time.Second, 100*time.Millisecond)
-	printed, err := asOperator(t, g, func(term *terminal, o operator) error { return top{Sort: "age", operator: o}.Run(term) })
+	printed, err := asOperator(t, g,
+		func(term *terminal, o operator) error { return top{Sort: "age", operator: o}.Run(term) })
 	require.NoError(t, err)
 	require.Regexp(t, `1 of 6 actors in trouble`, printed)
 	require.Regexp(t, `(?m)^range       Demo range  running `, printed)
 	require.Regexp(t, `(?m)^lane        Lane 1      ready `, printed)
-	require.Len(t, strings.Split(strings.TrimSpace(printed), "\n"), 4+6, "range, events, and two lanes with their connections")
+	require.Len(t, strings.Split(strings.TrimSpace(printed), "\n"), 4+6,
+		"range, events, and two lanes with their connections")
 	_, err = asOperator(t, g, func(term *terminal, o operator) error {
 		return top{Sort: "age", Range: uuid.MustParse(gatewaytest.DemoLane), operator: o}.Run(term)
 	})
@@ -201,7 +206,8 @@ func openTerminal(t *testing.T, width, height uint16) *terminalOf {
 }
 
 func (p *terminalOf) resize(width, height uint16) {
-	require.NoError(p.t, unix.IoctlSetWinsize(int(p.device.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Col: width, Row: height}))
+	require.NoError(p.t, unix.IoctlSetWinsize(int(p.device.Fd()), unix.TIOCSWINSZ,
+		&unix.Winsize{Col: width, Row: height}))
 }
 
 // settings are those of the terminal.
@@ -281,7 +287,8 @@ func TestTopInATerminal(t *testing.T) {
 	before := term.settings()
 	term.run("top", "--config", configurationAt(t, server.URL))
 	term.waitFor("the table, of which three actors have room", func(lines []string) bool {
-		return len(lines) == 8 && strings.HasPrefix(lines[0], "rangegate top   ") && strings.HasPrefix(lines[6], "events ") &&
+		return len(lines) == 8 && strings.HasPrefix(lines[0], "rangegate top   ") &&
+			strings.HasPrefix(lines[6], "events ") &&
 			lines[7] == "q quit   p pause   sort by [t trouble] b backlog a age r restarts l l…"
 	})
 	require.Contains(t, fake.asked(), "Bearer operator /observer/actors?limit=3&sort=trouble")
@@ -289,11 +296,13 @@ func TestTopInATerminal(t *testing.T) {
 
 	term.resize(120, 20)
 	term.waitFor("a larger table", func(lines []string) bool {
-		return len(lines) == 20 && strings.HasPrefix(lines[7], "range ") && lines[8] == "" && strings.HasPrefix(lines[19], "q quit")
+		return len(lines) == 20 && strings.HasPrefix(lines[7], "range ") && lines[8] == "" &&
+			strings.HasPrefix(lines[19], "q quit")
 	})
 	term.press("\x1bOal") // an arrow of some terminals is not the a of age
 	term.waitFor("sorted by lateness", func(lines []string) bool {
-		return line(3, `RESTARTS  LATE +WHY`)(lines) && line(5, `0\.31 ms +Sorted by lateness`)(lines) && line(19, `\[l lateness\]`)(lines)
+		return line(3, `RESTARTS  LATE +WHY`)(lines) && line(5, `0\.31 ms +Sorted by lateness`)(lines) &&
+			line(19, `\[l lateness\]`)(lines)
 	})
 	require.NotContains(t, strings.Join(fake.asked(), "\n"), "sort=age")
 	require.Contains(t, fake.asked(), "Bearer operator /observer/actors?limit=15&sort=lateness")
@@ -312,7 +321,8 @@ func TestTopInATerminal(t *testing.T) {
 
 	fake.set(func(f *fakeOperations) { f.refuses = "unauthorized" })
 	term.waitFor("a refusal, and what is known", func(lines []string) bool {
-		return line(0, `^REFUSED since \d\d:\d\d:\d\d: no \(unauthorized\)   1 of 1 range`)(lines) && line(5, `Sorted by backlog`)(lines)
+		return line(0, `^REFUSED since \d\d:\d\d:\d\d: no \(unauthorized\)   1 of 1 range`)(lines) &&
+			line(5, `Sorted by backlog`)(lines)
 	})
 	silent := make(chan struct{})
 	fake.set(func(f *fakeOperations) { f.refuses, f.answersOn = "", silent })
@@ -386,13 +396,15 @@ func TestTheScreenOfTopClearsBehindItsLines(t *testing.T) {
 	require.NoError(t, write.Close())
 	drawn, err := io.ReadAll(read)
 	require.NoError(t, err)
-	require.Equal(t, beginFrame+reverseVideo+"short"+plainText+clearLine+"\r\nas wide\r\n"+clearLine+"\r\nso"+clearLine+endFrame, string(drawn))
+	require.Equal(t, beginFrame+reverseVideo+"short"+plainText+clearLine+"\r\nas wide\r\n"+clearLine+"\r\nso"+
+		clearLine+endFrame, string(drawn))
 	require.NoError(t, (&screen{out: write}).draw([]string{"nothing"}, 7), "before the screen is entered")
 }
 
 func TestKeysThatHaveNoCharacterAreIgnored(t *testing.T) {
 	for typed, want := range map[string]string{
-		"bq": "bq", "\x1b[Al": "l", "\x1bOb": "", "\x1b[1;5Cq": "q", "\x1b": "", "\x1bt": "", "p\x1b[3~p": "pp", "\x1b[": "", "\x1b[1;": "",
+		"bq": "bq", "\x1b[Al": "l", "\x1bOb": "", "\x1b[1;5Cq": "q", "\x1b": "", "\x1bt": "", "p\x1b[3~p": "pp",
+		"\x1b[": "", "\x1b[1;": "",
 	} {
 		require.Equal(t, want, string(characters([]byte(typed))), "%q", typed)
 	}

@@ -106,7 +106,8 @@ func (v topView) head(width int) []string {
 	first = append(first, ranges, preflight.Number(all.Lanes, "lane"),
 		fmt.Sprintf("%d of %s in trouble", table.Troubled, preflight.Number(table.Total, "actor")))
 
-	second := []string{fmt.Sprintf("links %d up, %d down, %d faulty", all.Links["up"], all.Links["down"], all.Links["faulty"])}
+	second := []string{fmt.Sprintf("links %d up, %d down, %d faulty", all.Links["up"], all.Links["down"],
+		all.Links["faulty"])}
 	late := -1.0
 	for _, r := range v.picture.overview.Ranges {
 		if r.State == "running" {

@@ -126,7 +126,8 @@ func TestTheHeadOfTop(t *testing.T) {
 			},
 		},
 		"no range runs": {
-			view: topView{picture: pictureOf(t, func(p *topPicture) { p.overview.All.Running, p.overview.Ranges = 0, nil })},
+			view: topView{picture: pictureOf(t,
+				func(p *topPicture) { p.overview.All.Running, p.overview.Ranges = 0, nil })},
 			want: [3]string{
 				"rangegate top   10:00:30   0 of 1 range running   12 lanes   2 of 27 actors in trouble",
 				"links 10 up, 1 down, 1 faulty",
@@ -134,7 +135,10 @@ func TestTheHeadOfTop(t *testing.T) {
 			},
 		},
 		"no contact: what is known stays": {
-			view: topView{picture: pictureOf(t), lostAt: since, reason: "dial tcp 127.0.0.1:9090: connect: connection\x1b refused"}, width: 90,
+			view: topView{
+				picture: pictureOf(t), lostAt: since,
+				reason: "dial tcp 127.0.0.1:9090: connect: connection\x1b refused",
+			}, width: 90,
 			want: [3]string{
 				"NO CONTACT since 10:00:07: dial tcp 127.0.0.1:9090: connect: connection� refused   1 of 1…",
 				"links 10 up, 1 down, 1 faulty   timers late p99 0.41 ms",
@@ -172,14 +176,16 @@ func TestTopFillsATerminalOfAnySize(t *testing.T) {
 	lines := views[1].frame(uncut, 8)
 	require.Regexp(t, `^events `, lines[6], "three actors have room")
 	require.Equal(t, "q quit   p pause   sort by t trouble b backlog [a age] r restarts l lateness", lines[7])
-	require.Equal(t, "q quit   PAUSED, p goes on   sort by", topView{paused: true}.keys(uncut)[:len("q quit   PAUSED, p goes on   sort by")])
+	require.Equal(t, "q quit   PAUSED, p goes on   sort by",
+		topView{paused: true}.keys(uncut)[:len("q quit   PAUSED, p goes on   sort by")])
 }
 
 func TestTopTellsAgesInTheLargestUnit(t *testing.T) {
 	at := time.Date(2026, 11, 29, 10, 0, 0, 0, time.UTC)
 	for age, want := range map[time.Duration]string{
-		-time.Second: "0 s", 999 * time.Millisecond: "0 s", 59 * time.Second: "59 s", time.Minute: "1 min", 59 * time.Minute: "59 min",
-		time.Hour: "1 h", 47 * time.Hour: "47 h", 48 * time.Hour: "2 d",
+		-time.Second: "0 s", 999 * time.Millisecond: "0 s", 59 * time.Second: "59 s", time.Minute: "1 min",
+		59 * time.Minute: "59 min",
+		time.Hour:        "1 h", 47 * time.Hour: "47 h", 48 * time.Hour: "2 d",
 	} {
 		since := at.Add(-age)
 		require.Equal(t, want, topAge(&since, at))

@@ -96,7 +96,8 @@ func rangesToVerify(ctx context.Context, from record, only string) ([]uuid.UUID,
 func (v verify) verify(t *terminal, cfg config.Config, from record, ids []uuid.UUID) error {
 	began := time.Now()
 	since := began.Add(-v.Since)
-	t.printf("%s, ranges: %d, sessions that ended since %s\n", from.Describe(), len(ids), since.Local().Format(time.DateTime))
+	t.printf("%s, ranges: %d, sessions that ended since %s\n", from.Describe(), len(ids),
+		since.Local().Format(time.DateTime))
 	var all replay.Figures
 	for _, id := range ids {
 		figures, found, err := verifyRange(t.ctx, from, id, since)
@@ -143,7 +144,9 @@ const maxShown = 1000
 // counts when it is found twice: while a store is filled again that has lost its last records, or old ones are trimmed,
 // what is read is of several instants. The second time the log is read from its beginning, for events that come late
 // since a wall clock was set.
-func verifyRange(ctx context.Context, from record, id uuid.UUID, since time.Time) (replay.Figures, []replay.Difference, error) {
+func verifyRange(ctx context.Context, from record, id uuid.UUID, since time.Time) (replay.Figures,
+	[]replay.Difference, error,
+) {
 	for again := false; ; again = true {
 		reading, err := readingOf(ctx, from, id, since)
 		if err != nil {
@@ -161,12 +164,13 @@ func verifyRange(ctx context.Context, from record, id uuid.UUID, since time.Time
 
 // reading is what is read of a range.
 type reading struct {
-	from      record
-	id        uuid.UUID
-	window    replay.Window
-	meta      store.RangeMeta // its last cursors are of one instant: what is saved together is read together, or not at all
-	after     uint64          // cursor of the event log behind which it begins
-	afterPast uint64          // likewise of the history
+	from   record
+	id     uuid.UUID
+	window replay.Window
+	// its last cursors are of one instant: what is saved together is read together, or not at all
+	meta      store.RangeMeta
+	after     uint64 // cursor of the event log behind which it begins
+	afterPast uint64 // likewise of the history
 }
 
 // earlier is how much before the oldest session of the history the event log is read, for wall clocks that were set.
@@ -180,7 +184,8 @@ func readingOf(ctx context.Context, from record, id uuid.UUID, since time.Time) 
 		return r, err
 	}
 	history := func(after uint64, limit int) ([]lanes.Ended, error) { return from.History(ctx, id, after, limit) }
-	r.afterPast, err = lastBefore(r.meta.LastEnded, since, history, func(e lanes.Ended) (uint64, time.Time) { return e.Cursor, e.At })
+	r.afterPast, err = lastBefore(r.meta.LastEnded, since, history,
+		func(e lanes.Ended) (uint64, time.Time) { return e.Cursor, e.At })
 	if err != nil {
 		return r, err
 	}
@@ -204,7 +209,8 @@ func readingOf(ctx context.Context, from record, id uuid.UUID, since time.Time) 
 		after = page[len(page)-1].Cursor
 	}
 	events := func(after uint64, limit int) ([]lanes.Logged, error) { return from.Events(ctx, id, after, limit) }
-	r.after, err = lastBefore(r.meta.LastEvent, oldest.Add(-earlier), events, func(e lanes.Logged) (uint64, time.Time) { return e.Cursor, e.Event.At })
+	r.after, err = lastBefore(r.meta.LastEvent, oldest.Add(-earlier), events,
+		func(e lanes.Logged) (uint64, time.Time) { return e.Cursor, e.Event.At })
 	return r, err
 }
 
@@ -232,7 +238,8 @@ func (r *reading) findWindow(ctx context.Context, history func(after uint64, lim
 // lastBefore returns the cursor of the last record of a log before that time, 0 if there is none. Its records
 // are taken for being in the order of their times.
 func lastBefore[T any](
-	last uint64, at time.Time, read func(after uint64, limit int) ([]T, error), of func(T) (cursor uint64, at time.Time),
+	last uint64, at time.Time, read func(after uint64, limit int) ([]T, error),
+	of func(T) (cursor uint64, at time.Time),
 ) (uint64, error) {
 	low, high := uint64(0), last
 	for low < high {
@@ -342,7 +349,8 @@ func laneNameOf(cfg config.Config, rangeID, lane uuid.UUID) string {
 
 // describeEnd describes the end of a session. It names no customer.
 func describeEnd(e lanes.Ended) string {
-	ended := fmt.Sprintf("%s at %s on lane %s, sold %v, used %v, left %v, paused %v, events %d", e.Reason, e.At.UTC().Format(time.RFC3339Nano),
+	ended := fmt.Sprintf("%s at %s on lane %s, sold %v, used %v, left %v, paused %v, events %d", e.Reason,
+		e.At.UTC().Format(time.RFC3339Nano),
 		e.Lane, e.Session.Sold, e.Used, e.Session.Left, e.Paused, e.Session.Facts)
 	if e.Cursor == 0 { // computed
 		return ended

@@ -35,7 +35,10 @@ func verified(t *testing.T, stored config.Store, v verify) (printed string, err 
 	if v.Since == 0 {
 		v.Since = 24 * time.Hour
 	}
-	err = v.Run(&terminal{ctx: t.Context(), environ: []string{"STATE_DIRECTORY=" + stateOf(stored)}, out: &out, log: &out})
+	err = v.Run(&terminal{
+		ctx: t.Context(), environ: []string{"STATE_DIRECTORY=" + stateOf(stored)},
+		out: &out, log: &out,
+	})
 	return out.String(), err
 }
 
@@ -122,7 +125,8 @@ func TestVerifyComputesTheSessionsOfAServingGatewayAgain(t *testing.T) {
 			post(first, "modify?time=15")
 			hold := func(on bool) {
 				body := fmt.Sprintf(`{"scope":"range","on":%t}`, on)
-				answer := g.With("PUT", g.Operations+"/ranges/"+gatewaytest.DemoRange+"/holds", body, "Content-Type", "application/json",
+				answer := g.With("PUT", g.Operations+"/ranges/"+gatewaytest.DemoRange+"/holds", body, "Content-Type",
+					"application/json",
 					"Authorization", "Bearer operator")
 				require.Equal(t, 200, answer.Status)
 			}
@@ -153,13 +157,15 @@ func TestVerifyComputesTheSessionsOfAServingGatewayAgain(t *testing.T) {
 			printed, err = verified(t, stored, verify{Lane: "1", At: time.Now().Format(time.RFC3339Nano)})
 			require.NoError(t, err)
 			require.Contains(t, printed, `lane 44444444-4444-4444-8444-000000000001 "Lane 1" at `)
-			require.Regexp(t, "shown: session "+running+`, paused, \S+ left of 1h0m0s\nallowed: nothing, a hold had closed the fire line\n`, printed)
+			require.Regexp(t, "shown: session "+running+
+				`, paused, \S+ left of 1h0m0s\nallowed: nothing, a hold had closed the fire line\n`, printed)
 			require.Regexp(t, `it follows from event \d+: sessionPaused at \S+ by hold of staff, `, printed)
 			require.Regexp(t, `on record of staff: .*: hold range\n$`, printed)
 			hold(false)
 			printed, err = verified(t, stored, verify{Lane: otherLane, At: time.Now().Format(time.RFC3339Nano)})
 			require.NoError(t, err)
-			require.Contains(t, printed, "shown: no session\nallowed: nothing, the fire line was closed\nit follows from event ")
+			require.Contains(t, printed, "shown: no session\nallowed: nothing, the fire line was closed\nit "+
+				"follows from event ")
 			require.Contains(t, printed, "sessionStopped at ")
 			post(running, "stop")
 			g.Stop()
@@ -179,14 +185,17 @@ func TestVerifyComputesTheSessionsOfAServingGatewayAgain(t *testing.T) {
 				Session: lanes.Session{ID: uuid.New(), Sold: time.Minute, Created: lanes.Instant{Wall: time.Now()}},
 			}
 			require.NoError(t, s.Flush(t.Context(), store.Batch{
-				Range: id, Epoch: epoch, N: 1, Now: time.Now(), Events: []lanes.Logged{changed}, Ended: []lanes.Ended{made},
+				Range: id, Epoch: epoch, N: 1, Now: time.Now(), Events: []lanes.Logged{changed},
+				Ended: []lanes.Ended{made},
 			}))
 			require.NoError(t, s.Close())
 			printed, err = verified(t, stored, verify{})
 			require.EqualError(t, err, "what is on record is not what is computed from it: differences: 2")
 			require.Contains(t, printed, "session "+first+", lane "+otherLane+
-				" \"Lane 2\"\n    sessionStopped follows from advance, of which computed nothing follows\n      recorded: simulated at ")
-			require.Regexp(t, fmt.Sprintf(`event %d: sessionModified at \S+ by modify of pos, \+16 minutes, `, changed.Cursor), printed)
+				" \"Lane 2\"\n    sessionStopped follows from advance, of which computed nothing follows\n     "+
+				" recorded: simulated at ")
+			require.Regexp(t, fmt.Sprintf(`event %d: sessionModified at \S+ by modify of pos, \+16 minutes, `,
+				changed.Cursor), printed)
 			require.Contains(t, printed, "session "+made.Session.ID.String())
 			require.Contains(t, printed, "none of its events is in the log")
 		})
@@ -208,12 +217,16 @@ func TestVerifyShowsWhatWasOnALane(t *testing.T) {
 	w.ask(0, lanes.Expire{}, lanes.ByTimer)
 	w.save(t, openStore(t, stored))
 	for at, shown := range map[string]string{
-		"2026-05-01 17:59:59": "shown: no session\nallowed: nothing, the fire line was closed\nno event on the lane is on record from 2026-04-30 17:59:59 until then\n",
-		"2026-05-01 18:10":    "running, 50m0s left of 1h0m0s, until 19:00:00\nallowed: shooting, the fire line was open\nit follows from event 2: sessionStarted at ",
-		"2026-05-01 18:25:00": "paused, 40m0s left of 1h0m0s\nallowed: nothing, the fire line was closed\nit follows from event 3: sessionPaused at ",
-		"2026-05-01 18:40":    "running, 30m0s left of 1h0m0s, until 19:10:00\nallowed: shooting",
-		"2026-05-01 19:20":    "running, 0s left of 1h0m0s\nallowed: nothing, its time was used up\n", // nobody had noticed yet
-		"2026-05-01 20:20":    "shown: no session",
+		"2026-05-01 17:59:59": "shown: no session\nallowed: nothing, the fire line was closed\nno event on the " +
+			"lane is on record from 2026-04-30 17:59:59 until then\n",
+		"2026-05-01 18:10": "running, 50m0s left of 1h0m0s, until 19:00:00\nallowed: shooting, the fire line " +
+			"was open\nit follows from event 2: sessionStarted at ",
+		"2026-05-01 18:25:00": "paused, 40m0s left of 1h0m0s\nallowed: nothing, the fire line was closed\nit follows " +
+			"from event 3: sessionPaused at ",
+		"2026-05-01 18:40": "running, 30m0s left of 1h0m0s, until 19:10:00\nallowed: shooting",
+		// nobody had noticed yet
+		"2026-05-01 19:20": "running, 0s left of 1h0m0s\nallowed: nothing, its time was used up\n",
+		"2026-05-01 20:20": "shown: no session",
 	} {
 		printed, err := verified(t, stored, verify{Lane: "lane 1", At: at})
 		require.NoError(t, err)
@@ -221,8 +234,15 @@ func TestVerifyShowsWhatWasOnALane(t *testing.T) {
 	}
 	printed, err := verified(t, stored, verify{Lane: "1", At: "2026-05-01 18:40", Since: 35 * time.Minute})
 	require.NoError(t, err)
-	require.Contains(t, printed, "session "+session.String()+", which cannot be computed from what is on record since 2026-05-01 18:05:00\nits phase: running\n")
-	for _, wrong := range []verify{{Lane: "1"}, {At: "18:40"}, {Lane: "99", At: "18:40"}, {Lane: "1", At: "noon"}, {Since: -time.Hour}} {
+	require.Contains(t, printed, "session "+session.String()+
+		", which cannot be computed from what is on record since 2026-05-01 18:05:00\nits phase: running\n")
+	for _, wrong := range []verify{
+		{Lane: "1"},
+		{At: "18:40"},
+		{Lane: "99", At: "18:40"},
+		{Lane: "1", At: "noon"},
+		{Since: -time.Hour},
+	} {
 		_, err := verified(t, stored, wrong)
 		require.ErrorAs(t, err, &gateway.Misconfigured{}, wrong)
 	}
@@ -247,7 +267,8 @@ const otherLane = "44444444-4444-4444-8444-000000000002"
 // sell sells an hour on a lane, and returns the session's id.
 func sell(g *gatewaytest.Gateway, lane string, start bool) string {
 	answer := g.POS("POST", "/sessions", fmt.Sprintf(
-		`{"customer_name":"Jo","lane_id":%q,"group_id":%q,"duration":60,"auto_start":%t}`, lane, gatewaytest.DemoGroup, start))
+		`{"customer_name":"Jo","lane_id":%q,"group_id":%q,"duration":60,"auto_start":%t}`, lane,
+		gatewaytest.DemoGroup, start))
 	require.Equal(g.T, 201, answer.Status)
 	var session struct {
 		ID string `json:"session_id"`
@@ -283,9 +304,12 @@ func TestAnEveningOfAHundredLanes(t *testing.T) {
 	took := time.Since(began)
 	runtime.ReadMemStats(&after)
 	require.NoError(t, err, printed)
-	require.Contains(t, printed, fmt.Sprintf("sessions: %d, events: %d, ranges: 1, differences: 0, in ", len(w.ended), len(w.log)))
-	t.Logf("%d lanes, %d sessions, %d events: %v, %d MiB allocated in all, %d MiB more of the heap held", len(w.lanes), len(w.ended), len(w.log),
-		took.Round(time.Millisecond), (after.TotalAlloc-before.TotalAlloc)>>20, (int64(after.HeapInuse)-int64(before.HeapInuse))>>20)
+	require.Contains(t, printed, fmt.Sprintf("sessions: %d, events: %d, ranges: 1, differences: 0, in ",
+		len(w.ended), len(w.log)))
+	t.Logf("%d lanes, %d sessions, %d events: %v, %d MiB allocated in all, %d MiB more of the heap held", len(w.lanes),
+		len(w.ended), len(w.log),
+		took.Round(time.Millisecond), (after.TotalAlloc-before.TotalAlloc)>>20,
+		(int64(after.HeapInuse)-int64(before.HeapInuse))>>20)
 
 	named := w.plant(t)
 	stored.SQLite = filepath.Join(t.TempDir(), "planted.db")

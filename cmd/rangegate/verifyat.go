@@ -31,7 +31,8 @@ func findLane(cfg config.Config, ids []uuid.UUID, wanted string) (place, error) 
 			continue
 		}
 		for _, l := range r.Lanes {
-			if l.ID.String() == strings.ToLower(wanted) || strings.EqualFold(l.Name, wanted) || strings.EqualFold(l.Name, "lane "+wanted) {
+			if l.ID.String() == strings.ToLower(wanted) || strings.EqualFold(l.Name, wanted) ||
+				strings.EqualFold(l.Name, "lane "+wanted) {
 				bay := slices.IndexFunc(r.Bays, func(b config.Bay) bool { return b.ID == l.Bay })
 				found = append(found, place{r.ID, l.ID, r.Bays[bay].Name})
 			}
@@ -39,11 +40,14 @@ func findLane(cfg config.Config, ids []uuid.UUID, wanted string) (place, error) 
 	}
 	switch len(found) {
 	case 0:
-		return place{}, gateway.Misconfigured{Err: errors.New("--lane: the configuration has no lane with that id or name in a range that the store has")}
+		return place{},
+			gateway.Misconfigured{Err: errors.New("--lane: the configuration has no lane with that id or name in " +
+				"a range that the store has")}
 	case 1:
 		return found[0], nil
 	}
-	return place{}, gateway.Misconfigured{Err: errors.New("--lane: there are several of that name: give its id, or --range")}
+	return place{},
+		gateway.Misconfigured{Err: errors.New("--lane: there are several of that name: give its id, or --range")}
 }
 
 // parseTime reads a time as people write it, in the zone of the machine. A time of day is the last one before now.
@@ -62,7 +66,9 @@ func parseTime(text string, now time.Time) (time.Time, error) {
 			return at, nil
 		}
 	}
-	return time.Time{}, gateway.Misconfigured{Err: errors.New(`--at: a time such as 19:42:10, "2026-05-01 19:42:10" or 2026-05-01T19:42:10Z`)}
+	return time.Time{},
+		gateway.Misconfigured{Err: errors.New(
+			`--at: a time such as 19:42:10, "2026-05-01 19:42:10" or 2026-05-01T19:42:10Z`)}
 }
 
 // showAt prints what was shown and allowed on the lane at that time, and what it follows from.
@@ -103,7 +109,8 @@ func readMoment(ctx context.Context, from record, where place, at time.Time, bac
 	events := func(after uint64, limit int) ([]lanes.Logged, error) {
 		return from.Events(ctx, where.rangeID, after, limit)
 	}
-	after, err := lastBefore(meta.LastEvent, m.since, events, func(e lanes.Logged) (uint64, time.Time) { return e.Cursor, e.Event.At })
+	after, err := lastBefore(meta.LastEvent, m.since, events,
+		func(e lanes.Logged) (uint64, time.Time) { return e.Cursor, e.Event.At })
 	if err != nil {
 		return m, err
 	}
@@ -128,7 +135,8 @@ func readMoment(ctx context.Context, from record, where place, at time.Time, bac
 	m.present, m.found = computed.On(where.lane)
 
 	acts := func(after uint64, limit int) ([]lanes.Act, error) { return from.Acts(ctx, where.rangeID, after, limit) }
-	after, err = lastBefore(meta.LastAct, m.since, acts, func(a lanes.Act) (uint64, time.Time) { return a.Cursor, a.At })
+	after, err = lastBefore(meta.LastAct, m.since, acts,
+		func(a lanes.Act) (uint64, time.Time) { return a.Cursor, a.At })
 	if err != nil {
 		return m, err
 	}
@@ -137,7 +145,8 @@ func readMoment(ctx context.Context, from record, where place, at time.Time, bac
 			return 0, false
 		}
 		over := act.What == lanes.DidHold || act.What == lanes.DidLift
-		if act.Lane == where.lane || over && (act.Detail == lanes.OverRange || act.Detail == lanes.OverBay+" "+where.bay) {
+		if act.Lane == where.lane || over && (act.Detail == lanes.OverRange || act.Detail == lanes.OverBay+
+			" "+where.bay) {
 			m.acts = append(m.acts, act)
 			m.acts = m.acts[max(0, len(m.acts)-shownActs):]
 		}
@@ -170,7 +179,8 @@ func (m moment) print(t *terminal) {
 	case !m.found:
 		t.printf("shown: no session\nallowed: nothing, the fire line was closed\n")
 	case !m.present.Exact:
-		t.printf("shown: session %s, which cannot be computed from what is on record since %s\n", s.ID, m.since.Local().Format(time.DateTime))
+		t.printf("shown: session %s, which cannot be computed from what is on record since %s\n", s.ID,
+			m.since.Local().Format(time.DateTime))
 		if s.Phase != "" {
 			t.printf("its phase: %s\n", s.Phase)
 		}
@@ -180,7 +190,8 @@ func (m moment) print(t *terminal) {
 		t.printf("shown: session %s, %s, %v left of %v", s.ID, s.Phase, left.Round(time.Second), s.Sold)
 		switch {
 		case s.Phase == lanes.Running && left > 0:
-			t.printf(", until %s\nallowed: shooting, the fire line was open\n", now.Add(left).Wall.Local().Format(time.TimeOnly))
+			t.printf(", until %s\nallowed: shooting, the fire line was open\n",
+				now.Add(left).Wall.Local().Format(time.TimeOnly))
 		case s.Phase == lanes.Running:
 			t.printf("\nallowed: nothing, its time was used up\n")
 		case s.ByHold:
@@ -190,11 +201,13 @@ func (m moment) print(t *terminal) {
 		}
 	}
 	if m.last.Cursor > 0 {
-		t.printf("it follows from event %d: %s, session %s\n", m.last.Cursor, describeEvent(m.last), m.last.Event.Session)
+		t.printf("it follows from event %d: %s, session %s\n", m.last.Cursor, describeEvent(m.last),
+			m.last.Event.Session)
 	} else {
 		t.printf("no event on the lane is on record from %s until then\n", m.since.Local().Format(time.DateTime))
 	}
 	for _, act := range m.acts {
-		t.printf("on record of staff: %s %s: %s %s\n", act.At.Local().Format(time.DateTime), act.Who, act.What, act.Detail)
+		t.printf("on record of staff: %s %s: %s %s\n", act.At.Local().Format(time.DateTime), act.Who,
+			act.What, act.Detail)
 	}
 }

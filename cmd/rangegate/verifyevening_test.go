@@ -167,7 +167,8 @@ func (w *evening) plant(t *testing.T) map[uuid.UUID]string {
 	record("time used: recorded", whichever).Used += time.Minute
 	record("time sold: recorded", whichever).Session.Sold -= time.Minute
 	record("time paused: recorded", func(e lanes.Ended) bool { return e.Paused > 0 }).Paused = 0
-	record("why it ended: recorded staff, computed expired", func(e lanes.Ended) bool { return e.Reason == lanes.Expired }).Reason = "staff"
+	record("why it ended: recorded staff, computed expired",
+		func(e lanes.Ended) bool { return e.Reason == lanes.Expired }).Reason = "staff"
 	record("lane at the end: recorded", whichever).Lane = uuid.Max
 	moved := event("lane of event", "move")
 	for i := moved + 1; ; i++ { // what follows the move is on the lane that it left

@@ -116,7 +116,8 @@ type State struct {
 
 // Same reports whether both ask the same of the hardware.
 func (s State) Same(other State) bool {
-	return s.Revision == other.Revision && s.Hold == other.Hold && s.Session == other.Session && s.Purchasing == other.Purchasing &&
+	return s.Revision == other.Revision && s.Hold == other.Hold && s.Session == other.Session &&
+		s.Purchasing == other.Purchasing &&
 		slices.Equal(s.WarnAt, other.WarnAt)
 }
 

@@ -14,9 +14,10 @@ type mode int
 
 const (
 	exact mode = iota // everything is on record that it follows from
-	older             // it was created by a gateway that did not record decisions: only the order of its events is known
-	cut               // its first events were not read
-	lost              // a difference was found, behind which nothing can be computed
+	// it was created by a gateway that did not record decisions: only the order of its events is known
+	older
+	cut  // its first events were not read
+	lost // a difference was found, behind which nothing can be computed
 )
 
 // life is one session, as far as its events were read.
@@ -104,13 +105,15 @@ func (l *life) compute(event lanes.Event) []string {
 		}
 	} else if event.Decision != nil {
 		l.mode = lost
-		return []string{fmt.Sprintf("%s follows from %s; computed: %s, from the change before", event.Kind, event.Decision.Command, l.expected[0].Kind)}
+		return []string{fmt.Sprintf("%s follows from %s; computed: %s, from the change before", event.Kind,
+			event.Decision.Command, l.expected[0].Kind)}
 	}
 	computed := l.expected[0]
 	l.expected = l.expected[1:]
 	var faults []string
 	different := func(what string, recorded, computed any) {
-		faults = append(faults, fmt.Sprintf("%s of event %d: recorded %v, computed %v", what, l.next-1, recorded, computed))
+		faults = append(faults, fmt.Sprintf("%s of event %d: recorded %v, computed %v", what, l.next-1,
+			recorded, computed))
 	}
 	if event.Kind != computed.Kind {
 		different("kind", event.Kind, computed.Kind)
@@ -126,10 +129,12 @@ func (l *life) compute(event lanes.Event) []string {
 		(recorded.Remaining != right.Remaining || !recorded.EndsAt.Equal(right.EndsAt)) {
 		different("what is left", recorded.Remaining, right.Remaining)
 	}
-	if recorded, right := event.GraceEndsAt, computed.GraceEndsAt; (recorded == nil) != (right == nil) || recorded != nil && !recorded.Equal(*right) {
+	if recorded, right := event.GraceEndsAt, computed.GraceEndsAt; (recorded == nil) != (right == nil) ||
+		recorded != nil && !recorded.Equal(*right) {
 		different("the end of the grace", optionalStamp(recorded), optionalStamp(right))
 	}
-	if recorded, right := event.Beyond, computed.Beyond; (recorded == nil) != (right == nil) || recorded != nil && *recorded != *right {
+	if recorded, right := event.Beyond, computed.Beyond; (recorded == nil) != (right == nil) ||
+		recorded != nil && *recorded != *right {
 		different("what was used beyond what was sold", orZero(recorded), orZero(right))
 	}
 	return faults
@@ -154,7 +159,8 @@ func (l *life) decide(event lanes.Event, d lanes.Decision) (lanes.Change, error)
 		}
 		lane = jumped.Lane
 	}
-	if d.Command == pauseName || event.Kind == lanes.SessionBeyond { // what it follows in the same change has an older label
+	// what it follows in the same change has an older label
+	if d.Command == pauseName || event.Kind == lanes.SessionBeyond {
 		now.Wall = now.Wall.Add(d.Stepped)
 	}
 	lane = unproven(inGrace(lane, d.InGrace), d)
@@ -163,12 +169,14 @@ func (l *life) decide(event lanes.Event, d lanes.Decision) (lanes.Change, error)
 	}
 	command := l.command(&lane, event, d)
 	if command == nil {
-		return lanes.Change{}, fmt.Errorf("%s follows from %q, which is no command that this version knows", event.Kind, d.Command)
+		return lanes.Change{}, fmt.Errorf("%s follows from %q, which is no command that this version knows",
+			event.Kind, d.Command)
 	}
 	change, err := lane.Decide(now, command)
 	switch {
 	case err != nil:
-		return change, fmt.Errorf("%s follows from %s, which is refused when it is computed: %w", event.Kind, d.Command, err)
+		return change, fmt.Errorf("%s follows from %s, which is refused when it is computed: %w", event.Kind,
+			d.Command, err)
 	case len(change.Events) == 0:
 		return change, fmt.Errorf("%s follows from %s, of which computed nothing follows", event.Kind, d.Command)
 	}
@@ -179,7 +187,8 @@ func (l *life) decide(event lanes.Event, d lanes.Decision) (lanes.Change, error)
 		}
 		change.Lane, change.Events = paused.Lane, append(change.Events, paused.Events...)
 	}
-	if s := change.Lane.Session; s != nil && s.Purchase != nil { // purchases have events and minutes, and are nothing more here
+	// purchases have events and minutes, and are nothing more here
+	if s := change.Lane.Session; s != nil && s.Purchase != nil {
 		bare := *s
 		bare.Purchase = nil
 		change.Lane.Session = &bare
@@ -235,8 +244,9 @@ func (l *life) command(lane *lanes.Lane, event lanes.Event, d lanes.Decision) la
 	switch d.Command {
 	case lanes.Create{}.Name(), lanes.Reopen{}.Name():
 		return lanes.Create{
-			Session: l.id, Minutes: d.Minutes, AutoStart: d.Phase != lanes.Waiting, ByStaff: true, Correlation: event.Correlation,
-			OpenEnd: int(d.OpenEnd / time.Minute),
+			Session: l.id, Minutes: d.Minutes, AutoStart: d.Phase != lanes.Waiting, ByStaff: true,
+			Correlation: event.Correlation,
+			OpenEnd:     int(d.OpenEnd / time.Minute),
 		}
 	case lanes.Enter{}.Name(), lanes.Report{Kind: lanes.ReportEntered}.Name(), lanes.Begin{}.Name():
 		if s := lane.Session; s != nil && d.Late < 0 { // a report that waited longer than the hold which it came under
@@ -262,7 +272,8 @@ func (l *life) command(lane *lanes.Lane, event lanes.Event, d lanes.Decision) la
 		return lanes.Expire{}
 	case lanes.Warn{}.Name():
 		return lanes.Warn{}
-	case lanes.GoBeyond{}.Name(), lanes.Inspect{}.Name(): // of what the hardware says at its begin nothing else has an event
+	// of what the hardware says at its begin nothing else has an event
+	case lanes.GoBeyond{}.Name(), lanes.Inspect{}.Name():
 		return lanes.GoBeyond{}
 	case advanceName:
 		return lanes.Advance{Session: l.id, By: d.Advanced + d.InGrace}
@@ -275,7 +286,10 @@ func (l *life) command(lane *lanes.Lane, event lanes.Event, d lanes.Decision) la
 		}
 		return lanes.Report{Log: lanes.Log{ID: "replay", Seq: l.next}, Kind: kind, Session: l.id, Age: d.Late}
 	case lanes.Move{}.Name():
-		return lanes.Move{Session: l.id, To: lanes.Lane{ID: event.Lane, Held: d.Held, Accessible: true, Usable: true, AwaitsMove: true}}
+		return lanes.Move{Session: l.id, To: lanes.Lane{
+			ID: event.Lane, Held: d.Held, Accessible: true, Usable: true,
+			AwaitsMove: true,
+		}}
 	}
 	if lane.Session == nil {
 		return nil
@@ -334,7 +348,8 @@ func (l *life) follow(event lanes.Event) (faults []string) {
 		possible = possible || from != ""
 	}
 	if !possible {
-		faults = append(faults, fmt.Sprintf("%s as event %d of a session that is %s", event.Kind, l.next-1, orNone(from)))
+		faults = append(faults, fmt.Sprintf("%s as event %d of a session that is %s", event.Kind,
+			l.next-1, orNone(from)))
 	}
 	l.lane.Session = &lanes.Session{ID: l.id, Phase: to}
 	return faults

@@ -20,24 +20,32 @@ func TestTheRecordGivesTheSameSessionsAgain(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld()
 		for i := range w.lanes {
-			w.lanes[i].Terms = lanes.Terms{Warnings: []time.Duration{30 * time.Minute, 5 * time.Minute}, TellsExpired: rapid.Bool().Draw(t, "tells expired"), Grace: 10 * time.Minute}
+			w.lanes[i].Terms = lanes.Terms{
+				Warnings:     []time.Duration{30 * time.Minute, 5 * time.Minute},
+				TellsExpired: rapid.Bool().Draw(t, "tells expired"), Grace: 10 * time.Minute,
+			}
 		}
 		minutes := func(low int) int { return rapid.IntRange(low, 200).Draw(t, "minutes") }
 		age := func() time.Duration { return time.Duration(rapid.Int64Range(-1e9, int64(time.Hour)).Draw(t, "age")) }
 		t.Repeat(map[string]func(*rapid.T){
 			"create": func(t *rapid.T) {
 				w.decide(w.drawLane(t), lanes.Create{
-					Session: w.newID(), Minutes: minutes(1), AutoStart: rapid.Bool().Draw(t, "auto-start"), Purchasing: true, ByStaff: true,
+					Session: w.newID(), Minutes: minutes(1), AutoStart: rapid.Bool().Draw(t, "auto-start"),
+					Purchasing: true, ByStaff: true,
 					Grace:   rapid.Bool().Draw(t, "grace"),
 					OpenEnd: rapid.SampledFrom([]int{0, 0, 240, 480}).Draw(t, "open end"),
-					WarnAt:  rapid.SampledFrom([][]time.Duration{nil, nil, {}, {20 * time.Minute, time.Minute}}).Draw(t, "warn at"),
+					WarnAt: rapid.SampledFrom([][]time.Duration{nil, nil, {}, {20 * time.Minute, time.Minute}}).
+						Draw(t, "warn at"),
 				})
 			},
 			"enter": func(t *rapid.T) {
 				w.ask(t, func(s uuid.UUID) lanes.Command { return lanes.Enter{Session: s, Age: age()} })
 			},
-			"pause":  func(t *rapid.T) { w.ask(t, func(s uuid.UUID) lanes.Command { return lanes.Pause{Session: s} }) },
-			"resume": func(t *rapid.T) { w.ask(t, func(s uuid.UUID) lanes.Command { return lanes.Resume{Session: s} }) },
+			"pause": func(t *rapid.T) { w.ask(t, func(s uuid.UUID) lanes.Command { return lanes.Pause{Session: s} }) },
+			"resume": func(t *rapid.T) {
+				w.ask(t,
+					func(s uuid.UUID) lanes.Command { return lanes.Resume{Session: s} })
+			},
 			"modify": func(t *rapid.T) {
 				w.ask(t, func(s uuid.UUID) lanes.Command { return lanes.Modify{Session: s, Minutes: minutes(-200)} })
 			},
@@ -45,7 +53,12 @@ func TestTheRecordGivesTheSameSessionsAgain(t *testing.T) {
 				w.ask(t, func(s uuid.UUID) lanes.Command { return lanes.SetDuration{Session: s, Minutes: minutes(1)} })
 			},
 			"make up": func(t *rapid.T) {
-				w.ask(t, func(s uuid.UUID) lanes.Command { return lanes.MakeUp{Session: s, Give: rapid.Bool().Draw(t, "give")} })
+				w.ask(t, func(s uuid.UUID) lanes.Command {
+					return lanes.MakeUp{
+						Session: s,
+						Give:    rapid.Bool().Draw(t, "give"),
+					}
+				})
 			},
 			"stop": func(t *rapid.T) {
 				by := rapid.SampledFrom([]lanes.By{lanes.ByPOS, lanes.ByStaff, lanes.ByLane}).Draw(t, "by")
@@ -56,7 +69,8 @@ func TestTheRecordGivesTheSameSessionsAgain(t *testing.T) {
 				w.ask(t, func(s uuid.UUID) lanes.Command { return lanes.Advance{Session: s, By: by} })
 			},
 			"report": func(t *rapid.T) {
-				kind := rapid.SampledFrom([]string{lanes.ReportEntered, lanes.ReportHelp, lanes.ReportCarrierHit}).Draw(t, "kind")
+				kind := rapid.SampledFrom([]string{lanes.ReportEntered, lanes.ReportHelp, lanes.ReportCarrierHit}).
+					Draw(t, "kind")
 				w.reports++
 				lane, session := w.drawLane(t), uuid.Max
 				if s := w.lanes[rapid.IntRange(0, 1).Draw(t, "reported of")].Session; s != nil {
@@ -68,7 +82,8 @@ func TestTheRecordGivesTheSameSessionsAgain(t *testing.T) {
 					w.now = w.now.Add(-waited)
 				}
 				w.decide(lane, lanes.Report{
-					Log: lanes.Log{ID: "log", Seq: w.reports}, Kind: kind, Session: session, Age: age(), Elsewhere: lanes.IsKnown,
+					Log: lanes.Log{ID: "log", Seq: w.reports}, Kind: kind, Session: session, Age: age(),
+					Elsewhere: lanes.IsKnown,
 				})
 				w.now = decided
 			},
@@ -88,7 +103,9 @@ func TestTheRecordGivesTheSameSessionsAgain(t *testing.T) {
 			"link up": func(t *rapid.T) {
 				lane, proof := w.drawLane(t), lanes.Proof{OpenEnd: rapid.Bool().Draw(t, "can"), Open: true}
 				if s := w.lanes[lane].Session; s != nil && !w.lanes[lane].Due(w.now) {
-					proof.Session, proof.RunsFor = s.ID, s.RunsFor(w.now)+time.Duration(rapid.Int64Range(0, int64(10*time.Minute)).Draw(t, "stood still"))
+					proof.Session, proof.RunsFor = s.ID,
+						s.RunsFor(w.now)+time.Duration(rapid.Int64Range(0, int64(10*time.Minute)).Draw(t,
+							"stood still"))
 				}
 				w.decide(lane, lanes.Inspect{Proof: proof})
 				if proof.OpenEnd {
@@ -108,7 +125,8 @@ func TestTheRecordGivesTheSameSessionsAgain(t *testing.T) {
 			},
 			"move": func(t *rapid.T) { w.move(t) },
 			"reopen": func(t *rapid.T) {
-				if last := len(w.ended) - 1; last >= 0 && !w.reopened[last] && !w.lanes[0].Due(w.now) && !w.lanes[1].Due(w.now) {
+				if last := len(w.ended) - 1; last >= 0 && !w.reopened[last] && !w.lanes[0].Due(w.now) &&
+					!w.lanes[1].Due(w.now) {
 					w.reopened[last] = w.decide(w.drawLane(t), lanes.Reopen{Ended: w.ended[last]})
 				}
 			},
@@ -151,7 +169,10 @@ func (w *world) newID() uuid.UUID {
 }
 
 func newWorld() *world {
-	w := &world{reopened: map[int]bool{}, now: lanes.Instant{Wall: time.Date(2026, 5, 1, 18, 0, 0, 0, time.UTC), Mono: time.Hour}}
+	w := &world{reopened: map[int]bool{}, now: lanes.Instant{
+		Wall: time.Date(2026, 5, 1, 18, 0, 0, 0, time.UTC),
+		Mono: time.Hour,
+	}}
 	for i := range w.lanes {
 		w.lanes[i] = lanes.Lane{ID: uuid.UUID{15: byte(i + 1)}, Accessible: true, Usable: true, Purchasing: true}
 	}
@@ -254,13 +275,15 @@ func (w *world) restart(t *rapid.T) {
 	}
 	now := lanes.Checkpoint{At: w.now, Boot: string(rune('a' + w.boot))}
 	for i := range w.lanes {
-		w.lanes[i] = saved[i].Restore(now, last).RanOn(last.Down(now), w.now).Unseen(last.Down(now), w.now).WithUnsaved(w.lanes[i])
+		w.lanes[i] = saved[i].Restore(now, last).RanOn(last.Down(now), w.now).Unseen(last.Down(now), w.now).
+			WithUnsaved(w.lanes[i])
 	}
 }
 
 // verify computes what is on record again.
 func verify(log []lanes.Logged, history []lanes.Ended) (found []replay.Difference, figures replay.Figures) {
-	r := replay.New(replay.Window{LogWhole: true, HistoryWhole: true}, func(d replay.Difference) { found = append(found, d) })
+	r := replay.New(replay.Window{LogWhole: true, HistoryWhole: true},
+		func(d replay.Difference) { found = append(found, d) })
 	for _, entry := range log {
 		r.Event(entry)
 		for r.Wants() && len(history) > 0 {

@@ -263,7 +263,8 @@ func begun(s lanes.Session) string {
 func contradictions(recorded lanes.Ended, l *life) (faults []string) {
 	s := recorded.Session
 	if recorded.Used+s.Left != s.Sold {
-		faults = append(faults, fmt.Sprintf("time used %v and left %v do not make up the time sold, %v", recorded.Used, s.Left, s.Sold))
+		faults = append(faults, fmt.Sprintf("time used %v and left %v do not make up the time sold, %v", recorded.Used,
+			s.Left, s.Sold))
 	}
 	if recorded.Reason == lanes.Expired && s.Left != 0 {
 		faults = append(faults, fmt.Sprintf("its time was used up, and %v are left", s.Left))
@@ -294,7 +295,8 @@ func (r *Range) Finish() {
 		case r.beforeLog(record):
 			r.Figures.Cut++
 		default:
-			r.differWith(&life{id: record.Session.ID, mode: lost, lane: lanes.Lane{ID: record.Lane}}, record, "none of its events is in the log")
+			r.differWith(&life{id: record.Session.ID, mode: lost, lane: lanes.Lane{ID: record.Lane}}, record,
+				"none of its events is in the log")
 		}
 	}
 }
@@ -333,7 +335,8 @@ func (r *Range) differWith(l *life, record lanes.Ended, format string, values ..
 func (r *Range) tell(l *life, record *lanes.Ended, what string) {
 	r.Figures.Differences++
 	r.report(Difference{
-		Session: l.id, Lane: l.lane.ID, What: what, Recorded: record, Computed: l.ended, Events: slices.Clone(l.entries),
+		Session: l.id, Lane: l.lane.ID, What: what, Recorded: record, Computed: l.ended,
+		Events: slices.Clone(l.entries),
 	})
 }
 

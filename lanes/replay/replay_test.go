@@ -101,7 +101,10 @@ func TestAReportThatWaitedLongerThanTheHold(t *testing.T) {
 	w.decide(0, lanes.Release{})
 	released := w.now
 	w.now = arrived
-	require.True(t, w.decide(0, lanes.Report{Log: lanes.Log{ID: "log", Seq: 1}, Kind: lanes.ReportEntered, Session: session}))
+	require.True(t, w.decide(0, lanes.Report{
+		Log: lanes.Log{ID: "log", Seq: 1}, Kind: lanes.ReportEntered,
+		Session: session,
+	}))
 	w.now = released.Add(10 * time.Minute)
 	w.stop(0)
 	require.Equal(t, released, *w.ended[0].Session.Began)
@@ -146,14 +149,26 @@ func TestPlantedDifferencesAreNamed(t *testing.T) {
 		{"its end in the log is a minute late", func(w *world) {
 			event(w, 10).At = event(w, 10).At.Add(time.Minute)
 		}, []string{"time of event 10: recorded 2026-05-01T19:28:57Z, computed 2026-05-01T19:27:57Z"}},
-		{"the first event is lost", func(w *world) { without(w, 1) }, []string{"its first events are missing in the log"}},
-		{"the last event is lost", func(w *world) { without(w, 10) }, []string{"its end, event 10, is missing in the log"}},
+		{
+			"the first event is lost", func(w *world) { without(w, 1) },
+			[]string{"its first events are missing in the log"},
+		},
+		{
+			"the last event is lost", func(w *world) { without(w, 10) },
+			[]string{"its end, event 10, is missing in the log"},
+		},
 		{"a carrier hit is lost", func(w *world) { without(w, 9) }, []string{"event 9 is missing in the log"}},
-		{"all events of a session are lost", func(w *world) { w.log = w.log[:10] }, []string{"none of its events is in the log"}},
+		{
+			"all events of a session are lost", func(w *world) { w.log = w.log[:10] },
+			[]string{"none of its events is in the log"},
+		},
 		{"an event twice", func(w *world) {
 			w.log = slices.Insert(w.log, 6, w.log[4])
 		}, []string{"event 5, sessionModified, is in the log twice"}},
-		{"the end twice", func(w *world) { w.log = append(w.log, w.log[12]) }, []string{"event 3, sessionStopped, is in the log twice"}},
+		{
+			"the end twice", func(w *world) { w.log = append(w.log, w.log[12]) },
+			[]string{"event 3, sessionStopped, is in the log twice"},
+		},
 		{"an event of another kind", func(w *world) {
 			event(w, 7).Kind = lanes.Help
 		}, []string{"kind of event 7: recorded help, computed sessionPaused"}},
@@ -162,10 +177,12 @@ func TestPlantedDifferencesAreNamed(t *testing.T) {
 		}, []string{"sessionModified has an id that is none of its session", "event 5 is missing in the log"}},
 		{"another lane after a move", func(w *world) {
 			event(w, 7).Lane = w.lanes[0].ID
-		}, []string{fmt.Sprintf("lane of event 7: recorded %v, computed %v", newWorld().lanes[0].ID, newWorld().lanes[1].ID)}},
+		}, []string{fmt.Sprintf("lane of event 7: recorded %v, computed %v", newWorld().lanes[0].ID,
+			newWorld().lanes[1].ID)}},
 		{"another lane in the history", func(w *world) {
 			w.ended[0].Lane = w.lanes[0].ID
-		}, []string{fmt.Sprintf("lane at the end: recorded %v, computed %v", newWorld().lanes[0].ID, newWorld().lanes[1].ID)}},
+		}, []string{fmt.Sprintf("lane at the end: recorded %v, computed %v", newWorld().lanes[0].ID,
+			newWorld().lanes[1].ID)}},
 		{"more minutes in the log than were sold", func(w *world) {
 			decision(w, 5).Minutes = 16
 		}, []string{
@@ -174,7 +191,10 @@ func TestPlantedDifferencesAreNamed(t *testing.T) {
 		}},
 		{"a second more of its time ran before a pause", func(w *world) {
 			decision(w, 7).Passed += time.Second
-		}, []string{"time of event 10: recorded 2026-05-01T19:27:57Z, computed 2026-05-01T19:27:56Z", "when it ended:"}},
+		}, []string{
+			"time of event 10: recorded 2026-05-01T19:27:57Z, computed 2026-05-01T19:27:56Z",
+			"when it ended:",
+		}},
 		{"it was resumed under a hold", func(w *world) {
 			decision(w, 8).Held = true
 		}, []string{"sessionResumed follows from resume, which is refused when it is computed"}},
@@ -187,7 +207,10 @@ func TestPlantedDifferencesAreNamed(t *testing.T) {
 		{"a command that there never was", func(w *world) {
 			decision(w, 8).Command = "undo"
 		}, []string{`sessionResumed follows from "undo", which is no command that this version knows`}},
-		{"a session is not in the history", func(w *world) { w.ended = w.ended[1:] }, []string{"it has ended in the log, and is not in the history"}},
+		{
+			"a session is not in the history", func(w *world) { w.ended = w.ended[1:] },
+			[]string{"it has ended in the log, and is not in the history"},
+		},
 		{"a session is in the history twice", func(w *world) {
 			w.ended = append(w.ended, w.ended[0])
 		}, []string{"it is in the history twice"}},
@@ -213,7 +236,9 @@ func TestPlantedDifferencesAreNamed(t *testing.T) {
 // What lies outside of what was read is no difference.
 func TestWhatWasNotRead(t *testing.T) {
 	w := evening()
-	compute := func(window replay.Window, log []lanes.Logged, history []lanes.Ended) (found []string, figures replay.Figures) {
+	compute := func(window replay.Window, log []lanes.Logged, history []lanes.Ended) (found []string,
+		figures replay.Figures,
+	) {
 		r := replay.New(window, func(d replay.Difference) { found = append(found, d.What) })
 		for _, entry := range log {
 			r.Event(entry)
@@ -264,7 +289,8 @@ func TestSessionsOfBefore(t *testing.T) {
 
 	found, _ = plant(func(w *world) { w.log[6].Event.Kind = lanes.SessionResumed })
 	require.Equal(t, []string{
-		"sessionResumed as event 7 of a session that is running", "sessionResumed as event 8 of a session that is running",
+		"sessionResumed as event 7 of a session that is running",
+		"sessionResumed as event 8 of a session that is running",
 	}, found)
 	found, _ = plant(func(w *world) { w.ended[0].Used -= time.Minute })
 	require.Equal(t, []string{"time used 1h14m0s and left 0s do not make up the time sold, 1h15m0s"}, found)

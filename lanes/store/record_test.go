@@ -116,11 +116,17 @@ func TestTheLogGrowsLittleByWhatItsEventsFollowFrom(t *testing.T) {
 		trace   bool
 	}{
 		{lanes.Create{Session: session, Minutes: 60}, lanes.ByPOS, true},
-		{lanes.Report{Log: lanes.Log{ID: "a", Seq: 1}, Kind: lanes.ReportEntered, Session: session, Age: 1234567}, lanes.ByLane, false},
+		{
+			lanes.Report{Log: lanes.Log{ID: "a", Seq: 1}, Kind: lanes.ReportEntered, Session: session, Age: 1234567},
+			lanes.ByLane, false,
+		},
 		{lanes.Hold{}, lanes.ByStaff, true},
 		{lanes.Release{}, lanes.ByStaff, true},
 		{lanes.Modify{Session: session, Minutes: 15}, lanes.ByPOS, true},
-		{lanes.Report{Log: lanes.Log{ID: "a", Seq: 2}, Kind: lanes.ReportCarrierHit, Session: session}, lanes.ByLane, false},
+		{
+			lanes.Report{Log: lanes.Log{ID: "a", Seq: 2}, Kind: lanes.ReportCarrierHit, Session: session},
+			lanes.ByLane, false,
+		},
 		{lanes.Stop{Session: session, By: lanes.ByPOS}, lanes.ByPOS, true},
 	} {
 		now = now.Add(7*time.Minute + 1234567*time.Nanosecond)
@@ -144,7 +150,8 @@ func TestTheLogGrowsLittleByWhatItsEventsFollowFrom(t *testing.T) {
 			without += len(record)
 		}
 	}
-	t.Logf("bytes of the log: %d, without what the events follow from %d: %.2f times", with, without, float64(with)/float64(without))
+	t.Logf("bytes of the log: %d, without what the events follow from %d: %.2f times", with, without,
+		float64(with)/float64(without))
 	assert.LessOrEqual(t, with*10, without*13)
 }
 

@@ -95,7 +95,8 @@ func names() *rapid.Generator[string] {
 
 func instants() *rapid.Generator[lanes.Instant] {
 	return rapid.Custom(func(t *rapid.T) lanes.Instant {
-		wall := time.Unix(rapid.Int64Range(0, 200_000_000_000).Draw(t, "s"), rapid.Int64Range(0, 999_999_999).Draw(t, "ns"))
+		wall := time.Unix(rapid.Int64Range(0, 200_000_000_000).Draw(t, "s"),
+			rapid.Int64Range(0, 999_999_999).Draw(t, "ns"))
 		return lanes.Instant{Wall: wall.UTC(), Mono: time.Duration(rapid.Int64().Draw(t, "mono"))}
 	})
 }
@@ -118,8 +119,10 @@ func sessions() *rapid.Generator[lanes.Session] {
 			Facts: rapid.Uint64().Draw(t, "facts"), RanOn: time.Duration(rapid.Int64().Draw(t, "ran on")),
 			Advanced: time.Duration(rapid.Int64().Draw(t, "advanced")),
 			WarnAt:   durations().Draw(t, "warn at"), Told: time.Duration(rapid.Int64().Draw(t, "told")),
-			OpenEnd: time.Duration(rapid.Int64().Draw(t, "open end")), Settled: time.Duration(rapid.Int64().Draw(t, "settled")),
-			GoneBeyond: rapid.Bool().Draw(t, "gone beyond"), Uncharged: time.Duration(rapid.Int64().Draw(t, "uncharged")),
+			OpenEnd:    time.Duration(rapid.Int64().Draw(t, "open end")),
+			Settled:    time.Duration(rapid.Int64().Draw(t, "settled")),
+			GoneBeyond: rapid.Bool().Draw(t, "gone beyond"),
+			Uncharged:  time.Duration(rapid.Int64().Draw(t, "uncharged")),
 		}
 		if rapid.Bool().Draw(t, "is unproven") {
 			s.Unproven = new(instants().Draw(t, "unproven"))
@@ -207,7 +210,8 @@ func snapshots() *rapid.Generator[lanes.Snapshot] {
 			s.Reservation = &lanes.Reservation{
 				ID: ids().Draw(t, "reservation"), Token: names().Draw(t, "token"), Holder: names().Draw(t, "holder"),
 				By: names().Draw(t, "by"), Made: instants().Draw(t, "made"),
-				Term: time.Duration(rapid.Int64().Draw(t, "term")), Minutes: rapid.IntRange(0, lanes.MaxMinutes).Draw(t, "minutes"),
+				Term: time.Duration(rapid.Int64().Draw(t, "term")), Minutes: rapid.IntRange(0, lanes.MaxMinutes).
+					Draw(t, "minutes"),
 				Group: ids().Draw(t, "for group"),
 			}
 		}
@@ -218,7 +222,10 @@ func snapshots() *rapid.Generator[lanes.Snapshot] {
 			}
 		}
 		if rapid.Bool().Draw(t, "turned") {
-			s.LastTurn = &lanes.TurnTime{At: instants().Draw(t, "turned at").Wall, Took: time.Duration(rapid.Int64().Draw(t, "turn"))}
+			s.LastTurn = &lanes.TurnTime{
+				At:   instants().Draw(t, "turned at").Wall,
+				Took: time.Duration(rapid.Int64().Draw(t, "turn")),
+			}
 		}
 		for _, open := range list(purchases()).Draw(t, "open") {
 			s.Open = append(s.Open, &open)
@@ -241,13 +248,19 @@ func events() *rapid.Generator[lanes.Logged] {
 			},
 		}
 		if rapid.Bool().Draw(t, "is ending") {
-			e.Event.Ending = &lanes.Ending{Remaining: time.Duration(rapid.Int64().Draw(t, "remaining")), EndsAt: instants().Draw(t, "ends at").Wall}
+			e.Event.Ending = &lanes.Ending{
+				Remaining: time.Duration(rapid.Int64().Draw(t, "remaining")),
+				EndsAt:    instants().Draw(t, "ends at").Wall,
+			}
 		}
 		if rapid.Bool().Draw(t, "has a grace") {
 			e.Event.GraceEndsAt = new(instants().Draw(t, "grace ends at").Wall)
 		}
 		if rapid.Bool().Draw(t, "has an open end") {
-			e.Event.Beyond = &lanes.Beyond{Used: time.Duration(rapid.Int64().Draw(t, "beyond")), Settled: time.Duration(rapid.Int64().Draw(t, "settled"))}
+			e.Event.Beyond = &lanes.Beyond{
+				Used:    time.Duration(rapid.Int64().Draw(t, "beyond")),
+				Settled: time.Duration(rapid.Int64().Draw(t, "settled")),
+			}
 		}
 		if rapid.Bool().Draw(t, "has a decision") {
 			e.Event.Decision = new(decisions().Draw(t, "decision"))
@@ -267,16 +280,20 @@ func events() *rapid.Generator[lanes.Logged] {
 func decisions() *rapid.Generator[lanes.Decision] {
 	return rapid.Custom(func(t *rapid.T) lanes.Decision {
 		d := lanes.Decision{
-			Command: names().Draw(t, "command"), By: lanes.By(names().Draw(t, "by")), Held: rapid.Bool().Draw(t, "held"),
+			Command: names().Draw(t, "command"), By: lanes.By(names().Draw(t, "by")), Held: rapid.Bool().
+					Draw(t, "held"),
 			Passed: time.Duration(rapid.Int64().Draw(t, "passed")), Late: time.Duration(rapid.Int64().Draw(t, "late")),
 			Stepped: time.Duration(rapid.Int64().Draw(t, "stepped")),
 			Minutes: rapid.Int().Draw(t, "minutes"), Phase: lanes.Phase(names().Draw(t, "phase")),
 			Advanced: time.Duration(rapid.Int64().Draw(t, "advanced")),
-			Told:     durations().Filter(func(all []time.Duration) bool { return all == nil || len(all) > 0 }).Draw(t, "told"),
+			Told: durations().Filter(func(all []time.Duration) bool { return all == nil || len(all) > 0 }).
+				Draw(t, "told"),
 
 			TellsExpired: rapid.Bool().Draw(t, "tells expired"),
-			Grace:        time.Duration(rapid.Int64().Draw(t, "grace")), InGrace: time.Duration(rapid.Int64().Draw(t, "in grace")),
-			OpenEnd: time.Duration(rapid.Int64().Draw(t, "open end")), Uncharged: time.Duration(rapid.Int64().Draw(t, "uncharged")),
+			Grace:        time.Duration(rapid.Int64().Draw(t, "grace")),
+			InGrace:      time.Duration(rapid.Int64().Draw(t, "in grace")),
+			OpenEnd:      time.Duration(rapid.Int64().Draw(t, "open end")),
+			Uncharged:    time.Duration(rapid.Int64().Draw(t, "uncharged")),
 		}
 		if rapid.Bool().Draw(t, "is unproven") {
 			d.Unproven = new(time.Duration(rapid.Int64().Draw(t, "unproven")))
@@ -301,7 +318,8 @@ func attempts() *rapid.Generator[lanes.Attempt] {
 		return lanes.Attempt{
 			At: instants().Draw(t, "at").Wall, Status: rapid.Int().Draw(t, "status"), Error: names().Draw(t, "error"),
 			Duration: time.Duration(rapid.Int64().Draw(t, "duration")), GivenUp: rapid.Bool().Draw(t, "given up"),
-			RetryAt: rapid.OneOf(rapid.Just(time.Time{}), rapid.Map(instants(), func(at lanes.Instant) time.Time { return at.Wall })).Draw(t, "retry at"),
+			RetryAt: rapid.OneOf(rapid.Just(time.Time{}),
+				rapid.Map(instants(), func(at lanes.Instant) time.Time { return at.Wall })).Draw(t, "retry at"),
 		}
 	})
 }
@@ -346,7 +364,10 @@ func checkpoints() *rapid.Generator[lanes.Checkpoint] {
 		c := lanes.Checkpoint{At: instants().Draw(t, "at"), Boot: names().Draw(t, "boot")}
 		c.LogID, c.Place = rapid.Uint64Range(0, lanes.MaxLogID).Draw(t, "log"), names().Draw(t, "place")
 		if rapid.Bool().Draw(t, "has an offset") {
-			c.Offset = &lanes.Offset{Ahead: time.Duration(rapid.Int64().Draw(t, "ahead")), Clock: names().Draw(t, "clock")}
+			c.Offset = &lanes.Offset{
+				Ahead: time.Duration(rapid.Int64().Draw(t, "ahead")),
+				Clock: names().Draw(t, "clock"),
+			}
 		}
 		return c
 	})
@@ -361,7 +382,8 @@ func holds() *rapid.Generator[lanes.Holds] {
 		}
 		for range rapid.IntRange(0, 3).Draw(t, "holds") {
 			h.InForce = append(h.InForce, lanes.HoldRecord{
-				Scope: scope(), Who: names().Draw(t, "who"), Since: instants().Draw(t, "since").Wall, Press: ids().Draw(t, "press"),
+				Scope: scope(), Who: names().Draw(t, "who"), Since: instants().Draw(t, "since").Wall, Press: ids().
+					Draw(t, "press"),
 			})
 		}
 		if rapid.Bool().Draw(t, "has lifts") {

@@ -167,7 +167,8 @@ type RangeMeta struct {
 
 // Record is one record of a range, for checks and exports.
 type Record struct {
-	Name  string // for people: "lane 44444444-…", "event 17"
-	Value any    // RangeMeta, or a Checkpoint, Snapshot, KeptAnswer, Holds, Logged, Ended or Act of lanes; nil: unreadable
-	Err   error  // why it cannot be read, or would not be found
+	Name string // for people: "lane 44444444-…", "event 17"
+	// RangeMeta, or a Checkpoint, Snapshot, KeptAnswer, Holds, Logged, Ended or Act of lanes; nil: unreadable
+	Value any
+	Err   error // why it cannot be read, or would not be found
 }

@@ -24,7 +24,8 @@ func TestTheCollectionOfRequests(t *testing.T) {
 	script := commands(t, "Bruno")
 	require.Contains(t, script, "npx @usebruno/cli ")
 	script = strings.ReplaceAll(script, "npx @usebruno/cli", fmt.Sprintf("%q %q", node, cli))
-	script = strings.TrimSuffix(script, "\n") + fmt.Sprintf(" --env-var api=%s --noproxy", support.Playground(t).Ready().API+support.V2)
+	script = strings.TrimSuffix(script, "\n") + fmt.Sprintf(" --env-var api=%s --noproxy",
+		support.Playground(t).Ready().API+support.V2)
 	requests, err := filepath.Glob(filepath.Join(kits, "bruno", "[0-9]*.bru"))
 	require.NoError(t, err)
 	var said strings.Builder

@@ -49,7 +49,10 @@ func TestMinutesInEveryCulture(t *testing.T) {
 	folder := copied(t, "csharp")
 	require.NoError(t, os.WriteFile(filepath.Join(folder, "InSwedish.cs"), []byte(inSwedish), 0o600))
 	for _, line := range [][]string{
-		{"mcs", "-langversion:7", "-r:System.Net.Http", "-r:System.Runtime.Serialization", "-out:swedish.exe", "RangeGate.cs", "InSwedish.cs"},
+		{
+			"mcs", "-langversion:7", "-r:System.Net.Http", "-r:System.Runtime.Serialization", "-out:swedish.exe",
+			"RangeGate.cs", "InSwedish.cs",
+		},
 		{"mono", "swedish.exe", api.URL},
 	} {
 		cmd := exec.CommandContext(t.Context(), line[0], line[1:]...)

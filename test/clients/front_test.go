@@ -32,17 +32,32 @@ const internal = `{"error":"a defect","code":"internal","trace_id":"4bf92f3577b3
 // story's keys begin with the name of its receipt, and end in what is asked; "events" is what is read without
 // a key.
 var faults = map[string][]fault{
-	"":         {{forwarded: true}, {status: http.StatusServiceUnavailable, retryAfter: "1", body: `{"error":"too much","code":"overloaded","trace_id":"t"}`}},
-	"-again":   {{status: http.StatusInternalServerError, body: internal}, {status: http.StatusInternalServerError, body: internal}},
+	"": {{forwarded: true}, {
+		status: http.StatusServiceUnavailable, retryAfter: "1",
+		body: `{"error":"too much","code":"overloaded","trace_id":"t"}`,
+	}},
+	"-again": {
+		{status: http.StatusInternalServerError, body: internal},
+		{status: http.StatusInternalServerError, body: internal},
+	},
 	"-early":   nil,
 	"-pause":   {{status: http.StatusTooManyRequests, retryAfter: "2"}},
 	"-third":   {{status: http.StatusOK, body: "<html>Welcome! Please accept our terms.</html>"}},
 	"-fourth":  {{status: http.StatusFound, elsewhere: true}},
 	"-passing": {{status: http.StatusOK}},
 	"-extend":  {{status: http.StatusRequestTimeout}, {status: http.StatusInternalServerError, body: internal}},
-	"-resume":  {{forwarded: true, status: http.StatusGatewayTimeout, body: `{"error":"nobody knows","code":"timeout","trace_id":"t"}`}},
-	"-stop":    {{status: http.StatusBadGateway, body: "<html>nginx</html>"}, {status: http.StatusServiceUnavailable, retryAfter: "0"}},
-	"events":   {{}, {status: http.StatusGone, body: `{"error":"another log","code":"cursor_gone","trace_id":"t","oldest":"0"}`}},
+	"-resume": {{
+		forwarded: true, status: http.StatusGatewayTimeout,
+		body: `{"error":"nobody knows","code":"timeout","trace_id":"t"}`,
+	}},
+	"-stop": {
+		{status: http.StatusBadGateway, body: "<html>nginx</html>"},
+		{status: http.StatusServiceUnavailable, retryAfter: "0"},
+	},
+	"events": {{}, {
+		status: http.StatusGone,
+		body:   `{"error":"another log","code":"cursor_gone","trace_id":"t","oldest":"0"}`,
+	}},
 }
 
 // front stands between a kit and the gateway.
@@ -104,7 +119,8 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	f.mu.Lock()
-	f.tries[what] = append(f.tries[what], try{time.Now(), r.Header.Get("Idempotency-Key"), r.Method + " " + r.RequestURI, string(body)})
+	f.tries[what] = append(f.tries[what], try{time.Now(), r.Header.Get("Idempotency-Key"), r.Method + " " +
+		r.RequestURI, string(body)})
 	n := len(f.tries[what])
 	f.mu.Unlock()
 	if n > len(faults[what]) {
@@ -152,7 +168,8 @@ func (f *front) requireRepeats() {
 		}
 		for _, again := range tries[1:] {
 			if what != "events" {
-				require.Equal(f.t, [3]string{tries[0].key, tries[0].target, tries[0].body}, [3]string{again.key, again.target, again.body}, what)
+				require.Equal(f.t, [3]string{tries[0].key, tries[0].target, tries[0].body},
+					[3]string{again.key, again.target, again.body}, what)
 			}
 		}
 	}

@@ -40,7 +40,8 @@ func (s *shooter) buy(product string, quantity int) {
 	var session string
 	for session = range s.pos.Sessions() {
 	}
-	body := fmt.Sprintf(`{"purchase_id":%q,"session_id":%q,"items":[{"id":%q,"qty":%d}]}`, uuid.NewString(), session, product, quantity)
+	body := fmt.Sprintf(`{"purchase_id":%q,"session_id":%q,"items":[{"id":%q,"qty":%d}]}`, uuid.NewString(), session,
+		product, quantity)
 	support.Eventually(s.t, "the purchase is taken", func() bool {
 		response, err := s.client.Post(s.screen+"/purchase", "application/json", strings.NewReader(body))
 		require.NoError(s.t, err)
@@ -90,15 +91,25 @@ func forgeries(t testing.TB) []forgery {
 		{"six minutes old", http.StatusUnauthorized, signed(support.Secret, now.Add(-6*time.Minute)), body},
 		{"six minutes early", http.StatusUnauthorized, signed(support.Secret, now.Add(6*time.Minute)), body},
 		{"a timestamp that is no number", http.StatusUnauthorized, changed("webhook-timestamp", "now"), body},
-		{"a timestamp of one byte that some call a digit", http.StatusUnauthorized, changed("webhook-timestamp", "\xb2"), body},
-		{"a signature of one byte that is no letter", http.StatusUnauthorized, changed("webhook-signature", "v1,\xff"), body},
-		{"another version of signatures", http.StatusUnauthorized, changed("webhook-signature", "v2,"+strings.TrimPrefix(two.Get("webhook-signature"), "v1,")), body},
+		{
+			"a timestamp of one byte that some call a digit", http.StatusUnauthorized,
+			changed("webhook-timestamp", "\xb2"), body,
+		},
+		{
+			"a signature of one byte that is no letter", http.StatusUnauthorized,
+			changed("webhook-signature", "v1,\xff"), body,
+		},
+		{
+			"another version of signatures", http.StatusUnauthorized,
+			changed("webhook-signature", "v2,"+strings.TrimPrefix(two.Get("webhook-signature"), "v1,")), body,
+		},
 		{"no headers", http.StatusUnauthorized, http.Header{}, body},
 	}
 }
 
 func (f forgery) send(t testing.TB, webhook string) (status int) {
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+webhook+"/webhook", bytes.NewBufferString(f.body))
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+webhook+"/webhook",
+		bytes.NewBufferString(f.body))
 	require.NoError(t, err)
 	request.Header = f.header
 	response, err := http.DefaultClient.Do(request)

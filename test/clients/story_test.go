@@ -88,7 +88,8 @@ func TestTheStoryInEveryLanguage(t *testing.T) {
 					shooter.buy("time", 30)
 				}
 			}
-			require.Equal(t, transcript, slices.DeleteFunc(said, func(line string) bool { return !isSaid(line) }), strings.Join(said, "\n"))
+			require.Equal(t, transcript, slices.DeleteFunc(said, func(line string) bool { return !isSaid(line) }),
+				strings.Join(said, "\n"))
 			front.requireRepeats()
 			ended := playground.POS().History()
 			require.Len(t, ended, 1, "sold once")
@@ -106,10 +107,13 @@ func isSaid(line string) bool {
 // newPlayground starts a playground that sends its events to the address. Lane 1 has a controller of its own,
 // because the shooters of the playground buy on simulated lanes when they like.
 func newPlayground(t *testing.T, webhook string) *support.Gateway {
-	cmd := support.Command("playground", "--address", "127.0.0.1:0", "--integrator", "127.0.0.1:0", "--data", t.TempDir())
+	cmd := support.Command("playground", "--address", "127.0.0.1:0", "--integrator", "127.0.0.1:0",
+		"--data", t.TempDir())
 	lane := "RANGEGATE_RANGES_0_LANES_0_LINK_"
-	cmd.Env = append(cmd.Env, "RANGEGATE_OPERATIONS_ADDRESS=127.0.0.1:0", "RANGEGATE_RANGES_0_WEBHOOK_URL=http://"+webhook+"/webhook",
-		lane+"DRIVER=websocket", lane+"KEY="+support.LinkKey(1), lane+"ADDRESS="+support.NewControllers(t, 1, 1).Controller(1).Address())
+	cmd.Env = append(cmd.Env, "RANGEGATE_OPERATIONS_ADDRESS=127.0.0.1:0", "RANGEGATE_RANGES_0_WEBHOOK_URL=http://"+
+		webhook+"/webhook",
+		lane+"DRIVER=websocket", lane+"KEY="+support.LinkKey(1), lane+"ADDRESS="+support.NewControllers(t, 1, 1).
+			Controller(1).Address())
 	playground := support.Start(t, cmd).Ready()
 	playground.POS().WaitLinked()
 	return playground
@@ -144,7 +148,8 @@ func copied(t *testing.T, folder string) string {
 func commands(t *testing.T, language string) string {
 	page, err := os.ReadFile(filepath.Join(kits, "README.md"))
 	require.NoError(t, err)
-	block := regexp.MustCompile("(?s)\n## " + regexp.QuoteMeta(language) + "\n.*?\n```sh\n(.*?)```\n").FindSubmatch(page)
+	block := regexp.MustCompile("(?s)\n## " + regexp.QuoteMeta(language) + "\n.*?\n```sh\n(.*?)```\n").
+		FindSubmatch(page)
 	require.NotNil(t, block, "README.md has no command lines for %s", language)
 	return strings.ReplaceAll(string(block[1]), "npm ci\n", "")
 }

@@ -62,7 +62,10 @@ const attemptTimeout = 8 * time.Second
 func (c *cluster) newClient(number int) *client {
 	return &client{
 		cluster: c, number: number, random: rand.New(rand.NewPCG(c.seed, uint64(number)+1)),
-		http: &http.Client{Timeout: attemptTimeout, Transport: &http.Transport{MaxIdleConnsPerHost: 4, IdleConnTimeout: time.Minute}},
+		http: &http.Client{Timeout: attemptTimeout, Transport: &http.Transport{
+			MaxIdleConnsPerHost: 4,
+			IdleConnTimeout:     time.Minute,
+		}},
 	}
 }
 
@@ -85,7 +88,9 @@ func (c *client) choose() *node {
 }
 
 // ask makes a request about the range through that node.
-func (c *client) ask(n *node, r *rangeFixture, method, path, body string, headers ...string) (got linear.Answer, err error) {
+func (c *client) ask(n *node, r *rangeFixture, method, path, body string,
+	headers ...string,
+) (got linear.Answer, err error) {
 	newest := r.newest.Load()
 	at := support.Client{API: n.current().API + support.V2, Range: r.id(), Token: r.token(), HTTP: c.http}
 	if got.Answer, err = at.Do(method, path, body, headers...); err != nil {
@@ -139,7 +144,8 @@ func (c *client) read(l *lane) {
 	case outdated:
 		c.outdatedReads.Add(1)
 	default:
-		l.record(c, linear.Call{Kind: "read"}, linear.Reply{Outcome: linear.Done, State: seen}, linear.Span{Lo: sent, Hi: now()})
+		l.record(c, linear.Call{Kind: "read"}, linear.Reply{Outcome: linear.Done, State: seen},
+			linear.Span{Lo: sent, Hi: now()})
 	}
 }
 
@@ -205,7 +211,10 @@ func (c *client) work(ctx context.Context, contended []*lane) {
 			c.read(l)
 		case dice < 38:
 			moved := l.r.lanes[longLane]
-			c.command(ctx, moved, linear.Call{Kind: "move", Session: moved.getNewest(), Lane: longLane + c.random.IntN(2)})
+			c.command(ctx, moved, linear.Call{
+				Kind: "move", Session: moved.getNewest(),
+				Lane: longLane + c.random.IntN(2),
+			})
 		case dice < 40:
 			c.buy(ctx, l)
 		case session == "" || dice < 50:

@@ -137,7 +137,10 @@ func newCluster(t *testing.T, s settings) *cluster {
 func (c *cluster) newNode(number int, store string) *node {
 	t := c.t
 	address := support.FreeAddress(t)
-	n := &node{cluster: c, name: fmt.Sprintf("node-%d", number+1), peers: proxy.New(t, address), links: support.FreeAddress(t)}
+	n := &node{
+		cluster: c, name: fmt.Sprintf("node-%d", number+1), peers: proxy.New(t, address),
+		links: support.FreeAddress(t),
+	}
 	if store == "" {
 		n.redis = proxy.New(t, c.redis.Addr())
 		store = "redis://" + n.redis.Addr() + "/0?read_timeout=1s"

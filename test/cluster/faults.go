@@ -51,7 +51,10 @@ var faults = []fault{
 		return suspend(c, n)
 	}},
 	{"cut off from Redis", elsewhere, 0.5, func(_ *cluster, n *node) func() { return cut(n.redis) }},
-	{"cut off from Redis for less than the lease", afterwards, 0.5, func(_ *cluster, n *node) func() { return cut(n.redis) }},
+	{
+		"cut off from Redis for less than the lease", afterwards, 0.5,
+		func(_ *cluster, n *node) func() { return cut(n.redis) },
+	},
 	{"not reached by the other nodes", anywhere, 1, func(_ *cluster, n *node) func() { return cut(n.peers) }},
 	{"no node reaches another", anywhere, 1, func(c *cluster, _ *node) func() {
 		var all []*proxy.Proxy
@@ -60,7 +63,10 @@ var faults = []fault{
 		}
 		return cut(all...)
 	}},
-	{"cut off from Redis and not reached by the other nodes", elsewhere, 0.5, func(_ *cluster, n *node) func() { return cut(n.redis, n.peers) }},
+	{
+		"cut off from Redis and not reached by the other nodes", elsewhere, 0.5,
+		func(_ *cluster, n *node) func() { return cut(n.redis, n.peers) },
+	},
 	{"Redis hangs", afterwards, 4, func(c *cluster, _ *node) func() {
 		c.redis.Hang()
 		return c.redis.Wake
@@ -188,5 +194,6 @@ const takeOverTTLs = 3
 // measured it, which did more: it started the processes, waited for their leases, and had every range sell.
 func (c *cluster) requireTakenOver(f fault, took served) {
 	c.t.Helper()
-	require.LessOrEqual(c.t, took.last, takeOverTTLs*c.ttl+c.started, "%s: until every range was served elsewhere", f.name)
+	require.LessOrEqual(c.t, took.last, takeOverTTLs*c.ttl+c.started, "%s: until every range was served elsewhere",
+		f.name)
 }

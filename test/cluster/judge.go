@@ -66,7 +66,8 @@ func (c *cluster) judgeLanes() {
 			}
 			mu.Unlock()
 			if unexplained != "" {
-				c.fault("range %d lane %d: no order of requests explains the answers: %s", r.number, l.number, unexplained)
+				c.fault("range %d lane %d: no order of requests explains the answers: %s", r.number,
+					l.number, unexplained)
 			}
 		}
 	})
@@ -84,7 +85,10 @@ func (c *cluster) notMadeYet() []string {
 			}
 		}
 	}
-	needed := []string{"create done", "create refused", "modify done", "pause done", "resume done", "stop done", "read done", "buy done", "move done"}
+	needed := []string{
+		"create done", "create refused", "modify done", "pause done", "resume done", "stop done",
+		"read done", "buy done", "move done",
+	}
 	return slices.DeleteFunc(needed, func(kind string) bool { return made[kind] })
 }
 
@@ -141,9 +145,11 @@ func (c *cluster) compareControllers(probe *client, r *rangeFixture) (differs st
 		case status.Link != "up":
 			return fmt.Sprintf("range %d lane %d: the link is %s", r.number, i, status.Link)
 		case session != "" && session != shown.Session.String() || (session == "") != (shown.Session == [16]byte{}):
-			return fmt.Sprintf("range %d lane %d has session %s, and its controller %s", r.number, i, session, shown.Session)
+			return fmt.Sprintf("range %d lane %d has session %s, and its controller %s", r.number, i,
+				session, shown.Session)
 		case shown.Hold != status.Hold || shown.Open != (status.Phase == "running" && !status.Hold):
-			return fmt.Sprintf("range %d lane %d is %s, and its fire line open: %v", r.number, i, status.Phase, shown.Open)
+			return fmt.Sprintf("range %d lane %d is %s, and its fire line open: %v", r.number, i,
+				status.Phase, shown.Open)
 		}
 	}
 	return ""
@@ -208,7 +214,8 @@ func (c *cluster) judgeTime() {
 			off := max(0, least-s.Used.Duration, s.Used.Duration-most)
 			worst = max(worst, off)
 			if moves := c.hardware.owners(r.number, longLane) - 1; off > time.Duration(1+moves)*moveError {
-				c.fault("range %d, session %s used %s, and between %s and %s went by, with %d moves", r.number, s.ID, s.Used, least, most, moves)
+				c.fault("range %d, session %s used %s, and between %s and %s went by, with %d moves", r.number, s.ID,
+					s.Used, least, most, moves)
 			}
 		}
 		if !found {

@@ -80,7 +80,8 @@ func (c *cluster) waitServed(fault time.Duration) served {
 	var took []time.Duration
 	var without []int
 	c.eachRange(func(probe *client, r *rangeFixture) {
-		got := probe.command(ctx, r.lanes[longLane], linear.Call{Kind: "modify", Session: r.lanes[longLane].getNewest(), Minutes: 1})
+		got := probe.command(ctx, r.lanes[longLane],
+			linear.Call{Kind: "modify", Session: r.lanes[longLane].getNewest(), Minutes: 1})
 		mu.Lock()
 		defer mu.Unlock()
 		if got.Outcome == linear.Done {

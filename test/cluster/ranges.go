@@ -167,7 +167,8 @@ func (c *cluster) ceasefire(on bool) (took time.Duration) {
 		n := probe.choose()
 		asked.Go(func() { // the answer may wait for Redis, the controllers may not
 			operator := support.Client{API: n.current().Operations, HTTP: patient}
-			answer, err := operator.Do(http.MethodPut, "/ranges/"+r.id()+"/holds", fmt.Sprintf(`{"scope":"range","id":null,"on":%v}`, on),
+			answer, err := operator.Do(http.MethodPut, "/ranges/"+r.id()+"/holds",
+				fmt.Sprintf(`{"scope":"range","id":null,"on":%v}`, on),
 				"Authorization", "Bearer "+support.Operator, "Content-Type", "application/json")
 			switch {
 			case err != nil:

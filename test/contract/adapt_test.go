@@ -39,7 +39,8 @@ func (f *fixture) adapted(r *http.Request, session string) *http.Request {
 		if field == "webhook" && !meantToFail(r) {
 			return theWebhook
 		}
-		if field == "time" && strings.HasSuffix(r.URL.Path, "/modify") || field == "qty" && strings.HasSuffix(r.URL.Path, "/addTime") {
+		if field == "time" && strings.HasSuffix(r.URL.Path, "/modify") ||
+			field == "qty" && strings.HasSuffix(r.URL.Path, "/addTime") {
 			return reachable(r, value)
 		}
 		return value
@@ -70,13 +71,16 @@ func (f *fixture) adapted(r *http.Request, session string) *http.Request {
 	if strings.HasSuffix(r.URL.Path, "/simulate/ceasefire") && !meantToFail(r) {
 		body = f.adaptedScope(body)
 	}
-	if strings.HasSuffix(r.URL.Path, "/starts") && !meantToFail(r) { // the document cannot say that one of two fields is given
+	// the document cannot say that one of two fields is given
+	if strings.HasSuffix(r.URL.Path, "/starts") && !meantToFail(r) {
 		body = []byte(startOf(session))
 	}
-	if strings.HasSuffix(r.URL.Path, "/batch") && !meantToFail(r) { // nor which operations cannot be, one after the other
+	// nor which operations cannot be, one after the other
+	if strings.HasSuffix(r.URL.Path, "/batch") && !meantToFail(r) {
 		body = []byte(`{"operations":[{"op":"modify","session_id":"` + session + `","time":5}]}`)
 	}
-	if strings.HasSuffix(r.URL.Path, "/sessions") && !meantToFail(r) { // nor which tokens there are, and what goes together
+	// nor which tokens there are, and what goes together
+	if strings.HasSuffix(r.URL.Path, "/sessions") && !meantToFail(r) {
 		body = without(body, "reservation")
 		if !opensItsEnd(body) {
 			body = without(body, "open_end")

@@ -125,7 +125,8 @@ func (f *fixture) reset(path string) string {
 		f.pos.Insist(http.StatusNoContent, "POST", "/sessions/"+id+"/stop", "")
 	}
 	order := func(fields ...string) string {
-		return f.pos.Insist(http.StatusCreated, "POST", "/sessions", support.Order(1, soldMinutes, fields...)).SessionID(f.t)
+		return f.pos.Insist(http.StatusCreated, "POST", "/sessions", support.Order(1, soldMinutes, fields...)).
+			SessionID(f.t)
 	}
 	if strings.Contains(path, "/starts/") {
 		var start struct {
@@ -134,7 +135,8 @@ func (f *fixture) reset(path string) string {
 		f.pos.Insist(http.StatusCreated, "POST", "/starts", startOf(order(`,"auto_start":false`))).Decode(f.t, &start)
 		return start.ID
 	}
-	if strings.HasSuffix(path, "/start") || strings.HasSuffix(path, "/starts") || strings.HasSuffix(path, "/simulate/enter") {
+	if strings.HasSuffix(path, "/start") || strings.HasSuffix(path, "/starts") ||
+		strings.HasSuffix(path, "/simulate/enter") {
 		return order(`,"auto_start":false`)
 	}
 	if strings.Contains(path, "/reservations/") {
@@ -182,7 +184,8 @@ func (f *fixture) endSimulation() {
 		return
 	}
 	f.pos.Insist(http.StatusNoContent, "POST", "/simulate/error", `{"code":"timeout","requests":0}`)
-	f.pos.Insist(http.StatusNoContent, "POST", "/simulate/fault", fmt.Sprintf(`{"lane_id":%q,"on":false}`, support.LaneID(2)))
+	f.pos.Insist(http.StatusNoContent, "POST", "/simulate/fault",
+		fmt.Sprintf(`{"lane_id":%q,"on":false}`, support.LaneID(2)))
 	for kind, id := range scopes {
 		f.pos.Insist(http.StatusOK, "POST", "/simulate/ceasefire", fmt.Sprintf(`{"scope":%q%s,"on":false}`, kind, id))
 	}

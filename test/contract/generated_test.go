@@ -72,7 +72,8 @@ disable_telemetry: true
 		t.Error(scenario)
 	}
 	sums := regexp.MustCompile(`Tests run: [1-9]\d*, .* Failures: 0, .* Errors: 0`).FindString(out)
-	require.True(t, success && sums != "" && len(failed) == 0, "%d scenarios failed\n%s\n%s", len(failed), out[max(0, len(out)-2000):], log)
+	require.True(t, success && sums != "" && len(failed) == 0, "%d scenarios failed\n%s\n%s", len(failed),
+		out[max(0, len(out)-2000):], log)
 	return sums
 }
 

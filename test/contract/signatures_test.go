@@ -74,7 +74,8 @@ func TestASignatureIsOfOneDeliveryOnly(t *testing.T) {
 func TestRedeliveredRequestsAreVerified(t *testing.T) {
 	module(t, "standardwebhooks/package.json")
 	webhook := support.NewUnverifiedReceiver(t)
-	pos := support.NewConfig(t, support.Lanes(1, 1), fmt.Sprintf("webhook: {url: %q, secrets: [%s]}", webhook.URL+"/webhook", first)).Serve(t).POS()
+	pos := support.NewConfig(t, support.Lanes(1, 1), fmt.Sprintf("webhook: {url: %q, secrets: [%s]}", webhook.URL+
+		"/webhook", first)).Serve(t).POS()
 	pos.Sell(1, soldMinutes)
 	require.Len(t, pos.AttemptedEvents(), 2)
 	pos.Expect(204, "POST", "/events/1/redeliver", "")
@@ -104,7 +105,8 @@ func TestRetriedRequestsAreVerified(t *testing.T) {
 		w.Header().Set("Retry-After", "1")
 		w.WriteHeader(http.StatusServiceUnavailable)
 	})
-	setting := fmt.Sprintf("webhook: {url: %q, secrets: [%s, %s], retry: {for: 1h}}", webhook.URL+"/webhook", first, second)
+	setting := fmt.Sprintf("webhook: {url: %q, secrets: [%s, %s], retry: {for: 1h}}", webhook.URL+
+		"/webhook", first, second)
 	pos := support.NewConfig(t, support.Lanes(1, 1), setting).Serve(t).POS()
 	pos.Sell(1, soldMinutes)
 	support.Eventually(t, "the first event is tried again", func() bool { return len(webhook.Arrived()) == 2 })
@@ -119,7 +121,8 @@ func TestRetriedRequestsAreVerified(t *testing.T) {
 		for name := range again.Header {
 			headers[strings.ToLower(name)] = again.Header.Get(name)
 		}
-		all = append(all, delivery{Secret: first, Headers: headers, Body: again.Body}, delivery{Secret: second, Headers: headers, Body: again.Body})
+		all = append(all, delivery{Secret: first, Headers: headers, Body: again.Body},
+			delivery{Secret: second, Headers: headers, Body: again.Body})
 	}
 	require.Len(t, map[string]bool{
 		arrived[0].Header.Get("webhook-signature"): true, arrived[1].Header.Get("webhook-signature"): true,
@@ -134,7 +137,8 @@ func delivered(t *testing.T, secrets []string) []delivery {
 	module(t, "standardwebhooks/package.json") // before anything else, as it may be why there is no test
 	webhook := support.NewUnverifiedReceiver(t)
 	pos := support.NewConfig(t, support.Lanes(1, 1),
-		fmt.Sprintf("webhook: {url: %q, secrets: [%s]}", webhook.URL+"/webhook", strings.Join(secrets, ", "))).Serve(t).POS()
+		fmt.Sprintf("webhook: {url: %q, secrets: [%s]}", webhook.URL+"/webhook", strings.Join(secrets, ", "))).Serve(t).
+		POS()
 	session := pos.Sell(1, soldMinutes)
 	pos.Expect(201, "POST", "/simulate/purchaseRequest", `{"product_id":"Zielscheibe, Ø 50 cm","qty":2}`)
 	for _, command := range []string{"/pause", "/resume", "/stop"} {

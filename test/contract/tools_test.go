@@ -46,7 +46,8 @@ func (c tool) run(t testing.TB) (out, log string, success bool) {
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	// Nothing is reported to the makers of the tools, and nobody asks for newer versions.
-	cmd.Env = append(os.Environ(), "HOME="+c.dir, "REDOCLY_TELEMETRY=off", "REDOCLY_SUPPRESS_UPDATE_NOTICE=true", "NO_COLOR=1")
+	cmd.Env = append(os.Environ(), "HOME="+c.dir, "REDOCLY_TELEMETRY=off",
+		"REDOCLY_SUPPRESS_UPDATE_NOTICE=true", "NO_COLOR=1")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	err := cmd.Run()
 	require.NoError(t, ctx.Err(), "%v took too long:\n%s%s", c.args, &stdout, &stderr)

@@ -41,7 +41,8 @@ func posFrom(g *support.Gateway, local string) support.Client {
 }
 
 // heldSignIn is a sign-in whose body stops after its first byte.
-const heldSignIn = "POST /control/sign-in HTTP/1.1\r\nHost: here\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
+const heldSignIn = "POST /control/sign-in HTTP/1.1\r\nHost: here\r\nContent-Type: " +
+	"application/json\r\nContent-Length: 100\r\n\r\n{"
 
 // serveWithFiles starts a gateway that may open so many files: a quarter of them are connections.
 func serveWithFiles(t *testing.T, files int) *support.Gateway {
@@ -60,7 +61,10 @@ func hold(t *testing.T, g *support.Gateway, request string, pause time.Duration,
 	ready.Add(count)
 	for n := range count {
 		holders.Go(func() {
-			dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(locals[n%len(locals)])}, Timeout: 5 * time.Second}
+			dialer := net.Dialer{
+				LocalAddr: &net.TCPAddr{IP: net.ParseIP(locals[n%len(locals)])},
+				Timeout:   5 * time.Second,
+			}
 			for first := true; ; first = false {
 				connection, err := dialer.Dial("tcp", strings.TrimPrefix(g.API, "http://"))
 				if err == nil {
@@ -111,7 +115,8 @@ func TestOneHostThatHoldsSignInsShutsNobodyOut(t *testing.T) {
 		answer, err := other.Do("GET", support.V2+"/lanes", "")
 		require.NoError(t, err, "request %d of another host", n)
 		require.Equal(t, 200, answer.Status)
-		support.Eventually(t, "a request of the same host, whose connection may give way to a newer one before it is read", func() bool {
+		support.Eventually(t, "a request of the same host, whose connection may give way to a newer one before "+
+			"it is read", func() bool {
 			answer, err := same.Do("GET", support.V2+"/lanes", "")
 			return err == nil && answer.Status == 200
 		})
@@ -137,7 +142,8 @@ func TestManyHostsThatHoldSignInsShutNobodyOut(t *testing.T) {
 			require.Equal(t, 200, answer.Status)
 		}
 	}
-	require.Positive(t, g.Metrics().Sum("rangegate_connections_limited_total", `limit="unauthenticated"`, `outcome="displaced"`))
+	require.Positive(t, g.Metrics().Sum("rangegate_connections_limited_total", `limit="unauthenticated"`,
+		`outcome="displaced"`))
 }
 
 // Idle connections of one host make room for its next ones.
@@ -202,15 +208,18 @@ func TestWhatIsNoRequestIsRefused(t *testing.T) {
 		status int
 		code   string // empty: a plain text
 	}{
-		"no HTTP":               {"hello\r\n\r\n", 400, ""},
-		"no host":               {"GET / HTTP/1.1\r\n\r\n", 400, ""},
-		"a bad host":            {"GET / HTTP/1.1\r\nHost: a b\r\n\r\n", 400, ""},
-		"a bad header":          {get + "a b: c\r\n\r\n", 400, ""},
-		"two lengths":           {get + "Content-Length: 1\r\nContent-Length: 2\r\n\r\n", 400, ""},
-		"a negative length":     {get + "Content-Length: -1\r\n\r\n", 400, ""},
-		"a transfer coding":     {get + "Transfer-Encoding: gzip\r\n\r\n", 501, ""},
-		"an expectation":        {get + "Expect: a-miracle\r\n\r\n", 417, ""},
-		"a long target":         {"GET /" + strings.Repeat("a", 9<<10) + " HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", 414, "uri_too_long"},
+		"no HTTP":           {"hello\r\n\r\n", 400, ""},
+		"no host":           {"GET / HTTP/1.1\r\n\r\n", 400, ""},
+		"a bad host":        {"GET / HTTP/1.1\r\nHost: a b\r\n\r\n", 400, ""},
+		"a bad header":      {get + "a b: c\r\n\r\n", 400, ""},
+		"two lengths":       {get + "Content-Length: 1\r\nContent-Length: 2\r\n\r\n", 400, ""},
+		"a negative length": {get + "Content-Length: -1\r\n\r\n", 400, ""},
+		"a transfer coding": {get + "Transfer-Encoding: gzip\r\n\r\n", 501, ""},
+		"an expectation":    {get + "Expect: a-miracle\r\n\r\n", 417, ""},
+		"a long target": {
+			"GET /" + strings.Repeat("a", 9<<10) + " HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", 414,
+			"uri_too_long",
+		},
 		"long headers":          {get + "X: " + strings.Repeat("a", 60<<10) + "\r\n\r\n", 431, ""},
 		"a version of the past": {"GET / HTTP/0.9\r\nHost: 127.0.0.1\r\n\r\n", 505, ""},
 		"a later version":       {"GET / HTTP/3.0\r\nHost: 127.0.0.1\r\n\r\n", 505, ""},
@@ -231,7 +240,8 @@ func TestWhatIsNoRequestIsRefused(t *testing.T) {
 // has shown credentials and 15 after.
 func TestWhatDoesNotArriveIsATimeout(t *testing.T) {
 	g := support.NewConfig(t, support.Lanes(1, 1)).Serve(t)
-	authorized := fmt.Sprintf("POST /api/v2/pos/sessions HTTP/1.1\r\nHost: here\r\nrange-id: %s\r\ntoken: %s\r\nContent-Length: 100\r\n\r\n{",
+	authorized := fmt.Sprintf("POST /api/v2/pos/sessions HTTP/1.1\r\nHost: here\r\nrange-id: %s\r\ntoken: "+
+		"%s\r\nContent-Length: 100\r\n\r\n{",
 		support.RangeID, support.Token)
 	var all sync.WaitGroup
 	for name, c := range map[string]struct {
@@ -240,7 +250,8 @@ func TestWhatDoesNotArriveIsATimeout(t *testing.T) {
 	}{
 		"a sign-in":                     {heldSignIn, 1500 * time.Millisecond, 4500 * time.Millisecond},
 		"a body with valid credentials": {authorized, 14 * time.Second, 19 * time.Second},
-		"a chunked body without an end": {strings.Replace(heldSignIn, "Content-Length: 100\r\n\r\n{", "Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n", 1), 1500 * time.Millisecond, 4500 * time.Millisecond},
+		"a chunked body without an end": {strings.Replace(heldSignIn, "Content-Length: 100\r\n\r\n{",
+			"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n", 1), 1500 * time.Millisecond, 4500 * time.Millisecond},
 	} {
 		connection := dialFrom(t, g.API, "127.0.0.1")
 		all.Go(func() {
@@ -265,15 +276,18 @@ func TestWhatDoesNotArriveIsATimeout(t *testing.T) {
 // Without valid credentials a body has 1 KiB. What is refused before its body is read is not kept waiting for it.
 func TestBodiesWithoutCredentialsAreSmall(t *testing.T) {
 	g := support.NewConfig(t, support.Lanes(1, 1)).Serve(t)
-	large := `{"range_id":"` + support.RangeID + `","name":"sam","pin":"123456","x":"` + strings.Repeat("a", 1<<10) + `"}`
-	signIn := fmt.Sprintf("POST /control/sign-in HTTP/1.1\r\nHost: here\r\nContent-Length: %d\r\n\r\n%s", len(large), large)
+	large := `{"range_id":"` + support.RangeID + `","name":"sam","pin":"123456","x":"` +
+		strings.Repeat("a", 1<<10) + `"}`
+	signIn := fmt.Sprintf("POST /control/sign-in HTTP/1.1\r\nHost: here\r\nContent-Length: %d\r\n\r\n%s",
+		len(large), large)
 	r := exchange(t, dialFrom(t, g.API, "127.0.0.1"), signIn)
 	require.Equal(t, 413, r.Status)
 	require.Equal(t, "too_large", r.Code)
 	require.Contains(t, r.Error, "1024")
 
 	began := time.Now()
-	r = exchange(t, dialFrom(t, g.API, "127.0.0.1"), "POST /api/v2/pos/sessions HTTP/1.1\r\nHost: here\r\nContent-Length: 60000\r\n\r\n{")
+	r = exchange(t, dialFrom(t, g.API, "127.0.0.1"),
+		"POST /api/v2/pos/sessions HTTP/1.1\r\nHost: here\r\nContent-Length: 60000\r\n\r\n{")
 	require.Equal(t, 401, r.Status)
 	require.Less(t, time.Since(began), time.Second)
 	require.True(t, r.Closes)
@@ -297,7 +311,8 @@ func TestOverTLS(t *testing.T) {
 		return c
 	}
 	require.Equal(t, 505, exchange(t, secured(), "GET / HTTP/3.0\r\nHost: here\r\n\r\n").Status)
-	require.Equal(t, 431, exchange(t, secured("http/1.1"), "GET / HTTP/1.1\r\nHost: h\r\nX: "+strings.Repeat("a", 60<<10)+"\r\n\r\n").Status)
+	require.Equal(t, 431, exchange(t, secured("http/1.1"), "GET / HTTP/1.1\r\nHost: h\r\nX: "+
+		strings.Repeat("a", 60<<10)+"\r\n\r\n").Status)
 	require.Equal(t, 408, exchange(t, secured(), heldSignIn).Status)
 	require.Equal(t, 401, exchange(t, secured(), "GET /api/v2/pos/lanes HTTP/1.1\r\nHost: here\r\n\r\n").Status)
 
@@ -331,10 +346,16 @@ func TestOtherNamesOfTheOperationsAddressAreRefused(t *testing.T) {
 		return response.StatusCode
 	}
 	for _, path := range []string{"/livez", "/readyz", "/metrics"} {
-		for _, host := range []string{"attacker.example", "attacker.example" + port, "localhost.attacker.example", "127.0.0.1.attacker.example", "gateway.internal.attacker.example"} {
+		for _, host := range []string{
+			"attacker.example", "attacker.example" + port, "localhost.attacker.example",
+			"127.0.0.1.attacker.example", "gateway.internal.attacker.example",
+		} {
 			require.Equal(t, http.StatusMisdirectedRequest, ask(host, path), host)
 		}
-		for _, host := range []string{"127.0.0.1" + port, "localhost" + port, "LOCALHOST", "[::1]" + port, "10.0.0.5", "gateway.internal" + port, "gateway.internal."} {
+		for _, host := range []string{
+			"127.0.0.1" + port, "localhost" + port, "LOCALHOST", "[::1]" + port, "10.0.0.5",
+			"gateway.internal" + port, "gateway.internal.",
+		} {
 			require.Equal(t, 200, ask(host, path), host)
 		}
 	}
@@ -358,7 +379,8 @@ func TestForgedForwardingHeadersAndTheLog(t *testing.T) {
 	attacker.Token = "wrong"
 	statuses := map[int]int{}
 	for n := range 300 {
-		answer, err := attacker.Do("GET", support.V2+"/lanes?"+strings.Repeat("q", 1000), "", "X-Forwarded-For", fmt.Sprintf("203.0.113.%d", n%250))
+		answer, err := attacker.Do("GET", support.V2+"/lanes?"+strings.Repeat("q", 1000), "", "X-Forwarded-For",
+			fmt.Sprintf("203.0.113.%d", n%250))
 		require.NoError(t, err)
 		statuses[answer.Status]++
 	}
@@ -388,12 +410,14 @@ func TestAReloadForgetsNoFailures(t *testing.T) {
 	config.HTTP = "limits: {failures: 5}"
 	g := config.Serve(t)
 	guess := func() int {
-		answer, err := support.Client{API: g.API, Range: support.RangeID, Token: "wrong"}.Do("GET", support.V2+"/lanes", "")
+		answer, err := support.Client{API: g.API, Range: support.RangeID, Token: "wrong"}.Do("GET",
+			support.V2+"/lanes", "")
 		require.NoError(t, err)
 		return answer.Status
 	}
 	signIn := func() int {
-		answer, err := support.Client{API: g.API}.Do("POST", "/control/sign-in", `{"range_id":"`+support.RangeID+`","name":"sam","pin":"000000"}`)
+		answer, err := support.Client{API: g.API}.Do("POST", "/control/sign-in", `{"range_id":"`+support.RangeID+
+			`","name":"sam","pin":"000000"}`)
 		require.NoError(t, err)
 		return answer.Status
 	}

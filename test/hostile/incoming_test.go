@@ -142,7 +142,10 @@ func TestTheAddressOfAControllerBehindAProxy(t *testing.T) {
 		dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, c.peer)}}
 		//nolint:bodyclose // the library closes it
 		conn, _, err := websocket.Dial(t.Context(), support.LinkURL(g.Dialled, 999), &websocket.DialOptions{
-			HTTPClient: &http.Client{Transport: &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true}},
+			HTTPClient: &http.Client{Transport: &http.Transport{
+				DialContext:       dialer.DialContext,
+				DisableKeepAlives: true,
+			}},
 			HTTPHeader: http.Header{"X-Forwarded-For": {"203.0.113.7"}}, Subprotocols: []string{frame.Subprotocol},
 		})
 		require.NoError(t, err)
@@ -162,7 +165,9 @@ func TestHellosWithoutAProofChangeNothing(t *testing.T) {
 	ask := func(ctx context.Context, lane int, answer func(frame.Greeting) frame.Hello) (reason string) {
 		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 		defer cancel()
-		conn, _, err := websocket.Dial(ctx, support.LinkURL(g.Dialled, lane), &websocket.DialOptions{Subprotocols: []string{frame.Subprotocol}}) //nolint:bodyclose
+		//nolint:bodyclose
+		conn, _, err := websocket.Dial(ctx, support.LinkURL(g.Dialled, lane),
+			&websocket.DialOptions{Subprotocols: []string{frame.Subprotocol}})
 		if err != nil {
 			return err.Error()
 		}
@@ -192,7 +197,8 @@ func TestHellosWithoutAProofChangeNothing(t *testing.T) {
 	replay := <-recorded
 	require.Contains(t, ask(t.Context(), 2, func(frame.Greeting) frame.Hello { return replay }), "has not proven")
 	// A proof of the other lane's key, for the other lane's log.
-	require.Contains(t, ask(t.Context(), 2, func(to frame.Greeting) frame.Hello { return provenFor(support.LinkKey(1), "log", to) }), "has not proven")
+	require.Contains(t, ask(t.Context(), 2,
+		func(to frame.Greeting) frame.Hello { return provenFor(support.LinkKey(1), "log", to) }), "has not proven")
 
 	attack(t, 8, func(stopped context.Context) { _ = ask(stopped, 1, guess) })
 	support.Eventually(t, "many are refused", func() bool { return outcomes(g, "refused") > 100 })
@@ -206,11 +212,16 @@ func TestHellosWithoutAProofChangeNothing(t *testing.T) {
 func TestWhatIsNoDialIsRefused(t *testing.T) {
 	g, hardware := dialledGateway(t, 4000, support.ListenForControllers)
 	for request, status := range map[string]string{
-		"GET / HTTP/1.1\r\nHost: g\r\n\r\n":                                                                       "404",
-		"GET /link/v1/" + support.LaneID(1) + "/x HTTP/1.1\r\nHost: g\r\n\r\n":                                    "404",
-		"GET /link/v1/../../metrics HTTP/1.1\r\nHost: g\r\n\r\n":                                                  "404",
-		"POST /link/v1/" + support.LaneID(1) + " HTTP/1.1\r\nHost: g\r\nContent-Length: 4\r\n\r\nabcd":            "400",
-		"GET /link/v1/" + support.LaneID(1) + " HTTP/1.1\r\nHost: g\r\nX: " + strings.Repeat("x", 1<<20) + "\r\n": "431",
+		"GET / HTTP/1.1\r\nHost: " +
+			"g\r\n\r\n": "404",
+		"GET /link/v1/" + support.LaneID(1) +
+			"/x HTTP/1.1\r\nHost: g\r\n\r\n": "404",
+		"GET /link/v1/../../metrics HTTP/1.1\r\nHost: " +
+			"g\r\n\r\n": "404",
+		"POST /link/v1/" + support.LaneID(1) +
+			" HTTP/1.1\r\nHost: g\r\nContent-Length: 4\r\n\r\nabcd": "400",
+		"GET /link/v1/" + support.LaneID(1) + " HTTP/1.1\r\nHost: g\r\nX: " +
+			strings.Repeat("x", 1<<20) + "\r\n": "431",
 	} {
 		conn := dialFrom(t, g.Dialled, "127.0.0.1")
 		require.NoError(t, conn.SetDeadline(time.Now().Add(20*time.Second)))

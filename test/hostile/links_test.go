@@ -135,7 +135,8 @@ func TestAStrangersControllerIsNeverUp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			device := newImpostor(t, answer, nil)
-			gateway := support.NewConfig(t, []string{support.Lane(1, support.Link(device.address, linkKey))}, "link_grace: 1ms").Serve(t)
+			gateway := support.NewConfig(t, []string{support.Lane(1, support.Link(device.address, linkKey))},
+				"link_grace: 1ms").Serve(t)
 			pos := gateway.POS()
 			waitLink(t, pos, 1, "faulty")
 			support.Eventually(t, "nothing is sold on it", func() bool {
@@ -177,8 +178,12 @@ func stranger(t *testing.T, address string, challenge string, proof func(frame.H
 	conn, _, err := websocket.Dial(ctx, address, options)
 	require.NoError(t, err)
 	defer func() { _ = conn.CloseNow() }()
-	lane := link.Lane{Range: uuid.MustParse(support.RangeID), ID: uuid.MustParse(support.LaneID(1)), Epoch: math.MaxInt64}
-	require.NoError(t, conn.Write(ctx, websocket.MessageText, frame.GatewayHello(frame.Greeting{Lane: lane, Challenge: challenge})))
+	lane := link.Lane{
+		Range: uuid.MustParse(support.RangeID), ID: uuid.MustParse(support.LaneID(1)),
+		Epoch: math.MaxInt64,
+	}
+	require.NoError(t, conn.Write(ctx, websocket.MessageText,
+		frame.GatewayHello(frame.Greeting{Lane: lane, Challenge: challenge})))
 	if challenge != "" {
 		_, text, err := conn.Read(ctx)
 		require.NoError(t, err)
@@ -222,7 +227,8 @@ func TestAStrangersGatewayChangesNothing(t *testing.T) {
 	require.False(t, shown.Open)
 	require.True(t, shown.Hold)
 	require.Equal(t, session, shown.Session.String())
-	require.Zero(t, gateway.Metrics().Series[`rangegate_links_total{what="down"}`], "the gateway's connection is the lane's")
+	require.Zero(t, gateway.Metrics().Series[`rangegate_links_total{what="down"}`],
+		"the gateway's connection is the lane's")
 
 	gateway.Kill()
 	gateway = config.Serve(t)
@@ -365,7 +371,8 @@ func TestProductionRefusesInsecureLinks(t *testing.T) {
 			settings = append(settings, c.trust)
 		}
 		lane := support.Lane(1, support.Link(c.address, c.key))
-		output, err := support.ServeCommand(support.WriteFile(t, "rangegate.yaml", production(t, lane, settings...))).CombinedOutput()
+		output, err := support.ServeCommand(support.WriteFile(t, "rangegate.yaml", production(t, lane, settings...))).
+			CombinedOutput()
 		require.Error(t, err, name)
 		require.Contains(t, string(output), c.fault, name)
 		require.NotContains(t, string(output), "sesame")
@@ -377,17 +384,22 @@ func TestProductionRefusesInsecureLinks(t *testing.T) {
 	require.Equal(t, 0.0, gateway.Metrics().Series[insecure])
 	require.NotContains(t, gateway.Log(), "insecure_links")
 
-	accepted := support.Serve(t, production(t, support.Lane(1, support.Link(device.address, "")), "insecure_links: true")).Ready()
+	accepted := support.Serve(t, production(t, support.Lane(1, support.Link(device.address, "")),
+		"insecure_links: true")).Ready()
 	waitLink(t, accepted.POS(), 1, "up")
 	require.Equal(t, 1.0, accepted.Metrics().Series[insecure])
-	require.Contains(t, accepted.Log(), "with a link without wss, link_tls or key: whoever is on their network can take them over")
+	require.Contains(t, accepted.Log(),
+		"with a link without wss, link_tls or key: whoever is on their network can take them over")
 }
 
 // A device that floods its link, with the key, costs its own link; another lane of the range notices nothing.
 func TestAFloodCostsTheLinkAlone(t *testing.T) {
 	const flood = 1_000_000
 	var written, refused atomic.Int64
-	device := newImpostor(t, func(_ int64, gateway frame.Greeting) frame.Hello { return proven(linkKey, "log", gateway) },
+	device := newImpostor(t, func(_ int64, gateway frame.Greeting) frame.Hello {
+		return proven(linkKey,
+			"log", gateway)
+	},
 		func(conn *websocket.Conn) {
 			for seq := uint64(1); seq <= flood; seq++ {
 				report := frame.Report(lanes.Report{Log: lanes.Log{Seq: seq}, Kind: lanes.ReportHelp})
@@ -399,7 +411,10 @@ func TestAFloodCostsTheLinkAlone(t *testing.T) {
 			}
 		})
 	controllers := support.NewControllers(t, 2, 2)
-	gateway := support.NewConfig(t, []string{support.Lane(1, support.Link(device.address, linkKey)), controllers.Lane(2)}).Serve(t)
+	gateway := support.NewConfig(t, []string{
+		support.Lane(1, support.Link(device.address, linkKey)),
+		controllers.Lane(2),
+	}).Serve(t)
 	pos := gateway.POS()
 	waitLink(t, pos, 1, "faulty")
 	gateway.WaitLogged("more than a lane has to say")
@@ -410,7 +425,8 @@ func TestAFloodCostsTheLinkAlone(t *testing.T) {
 	controllers.WaitOpen(2, session)
 	var taken float64
 	for series, value := range gateway.Metrics().Series {
-		if strings.HasPrefix(series, `rangegate_lane_commands_total{command="report`) || strings.HasPrefix(series, `rangegate_lane_commands_total{command="help`) {
+		if strings.HasPrefix(series, `rangegate_lane_commands_total{command="report`) ||
+			strings.HasPrefix(series, `rangegate_lane_commands_total{command="help`) {
 			taken += value
 		}
 	}

@@ -37,7 +37,8 @@ func inProduction(c support.Config) string {
 // check runs rangegate check on the configuration, and returns its exit code and everything that it printed.
 func check(t *testing.T, configuration string, flags ...string) (code int, output string) {
 	t.Helper()
-	cmd := support.Command(append([]string{"check", "--config", support.WriteFile(t, "rangegate.yaml", configuration)}, flags...)...)
+	cmd := support.Command(append([]string{"check", "--config", support.WriteFile(t, "rangegate.yaml", configuration)},
+		flags...)...)
 	out, _ := cmd.CombinedOutput()
 	require.NotNil(t, cmd.ProcessState)
 	return cmd.ProcessState.ExitCode(), string(out)
@@ -81,7 +82,8 @@ func TestAPrivateProductsAPICannotSendTheGatewayToItsNeighbours(t *testing.T) {
 	pictures := map[string]string{
 		"own": "/own.jpg", "own-redirected": "/to?/own.jpg",
 		"neighbour": victim.URL + "/1.jpg", "neighbour-redirected": "/to?" + victim.URL + "/2.jpg",
-		"by-name": strings.Replace(victim.URL, "127.0.0.1", "localhost", 1) + "/3.jpg", "plain-redirected": "/to?" + plain.URL + "/4.jpg",
+		"by-name": strings.Replace(victim.URL, "127.0.0.1", "localhost", 1) + "/3.jpg", "plain-redirected": "/to?" +
+			plain.URL + "/4.jpg",
 		"metadata": "https://169.254.169.254/latest.jpg", "plain": plain.URL + "/5.jpg",
 	}
 	var redirected atomic.Bool
@@ -96,7 +98,8 @@ func TestAPrivateProductsAPICannotSendTheGatewayToItsNeighbours(t *testing.T) {
 				if strings.HasPrefix(picture, "/") {
 					picture = shop.URL + picture
 				}
-				offered = append(offered, fmt.Sprintf(`{"id":%q,"display_name":%[1]q,"price":1,"max_qty":2,"picture_url":%q}`, id, picture))
+				offered = append(offered,
+					fmt.Sprintf(`{"id":%q,"display_name":%[1]q,"price":1,"max_qty":2,"picture_url":%q}`, id, picture))
 			}
 			_, _ = io.WriteString(w, "["+strings.Join(offered, ",")+"]")
 		case r.URL.Path == "/products":
@@ -109,10 +112,11 @@ func TestAPrivateProductsAPICannotSendTheGatewayToItsNeighbours(t *testing.T) {
 	})
 	controllers := support.NewControllers(t, 1, 1)
 	const screenKey = "oV3xK9dQ7mT2bR5wZ1cY8n"
-	file := support.WriteFile(t, "rangegate.yaml", inProduction(support.NewConfig(t, []string{controllers.Lane(1, "screen_key: "+screenKey)},
-		"purchasing: true",
-		fmt.Sprintf("webhook: {url: %q, secrets: [%s], allow_private: true}", shop.URL+"/webhook", support.Secret),
-		fmt.Sprintf("products: {url: %q, allow_private: true}", shop.URL))))
+	file := support.WriteFile(t, "rangegate.yaml",
+		inProduction(support.NewConfig(t, []string{controllers.Lane(1, "screen_key: "+screenKey)},
+			"purchasing: true",
+			fmt.Sprintf("webhook: {url: %q, secrets: [%s], allow_private: true}", shop.URL+"/webhook", support.Secret),
+			fmt.Sprintf("products: {url: %q, allow_private: true}", shop.URL))))
 	cmd := support.ServeCommand(file)
 	cmd.Env = append(cmd.Env, "SSL_CERT_FILE="+authority)
 	gateway := support.Start(t, cmd).Ready()
@@ -160,7 +164,8 @@ func TestAProductsAPIOnThePrivateNetworkIsNotAskedUnlessAllowed(t *testing.T) {
 	shop := newNeighbour(t, nil, sendPicture)
 	secured := strings.Replace(shop.URL, "http:", "https:", 1)
 	controllers := support.NewControllers(t, 1, 1)
-	code, output := check(t, inProduction(support.NewConfig(t, controllers.Lanes(), fmt.Sprintf("products: {url: %q}", secured))))
+	code, output := check(t, inProduction(support.NewConfig(t, controllers.Lanes(),
+		fmt.Sprintf("products: {url: %q}", secured))))
 	require.Equal(t, 1, code, output)
 	require.Contains(t, output, "could not be reached: the address is not allowed")
 	require.Zero(t, shop.asked.Load())
@@ -206,8 +211,10 @@ func TestCheckNamesWhatIsOpen(t *testing.T) {
 	configuration.HTTP = "insecure_http: true"
 	code, output = check(t, inProduction(configuration), "--offline")
 	require.Zero(t, code, output)
-	require.Contains(t, output, "http.address is plain HTTP: whoever is on that network reads tokens, PINs and customers' names")
-	require.Contains(t, output, "ranges[0].webhook.secrets has no secret: the integrator cannot tell the gateway's events from forged ones")
+	require.Contains(t, output, "http.address is plain HTTP: whoever is on that network reads tokens, PINs "+
+		"and customers' names")
+	require.Contains(t, output, "ranges[0].webhook.secrets has no secret: the integrator cannot tell the gateway's "+
+		"events from forged ones")
 	_, output = check(t, inProduction(configuration))
 	require.Regexp(t, `(?m)^warn +configuration +http\.address is plain HTTP`, output)
 	require.Regexp(t, `(?m)^warn +configuration +ranges\[0\]\.webhook\.secrets has no secret`, output)
@@ -247,7 +254,8 @@ func TestALostConfigurationHasNoSecrets(t *testing.T) {
 
 	status := func(token string) int {
 		t.Helper()
-		answer, err := support.Client{API: gateway.API, Range: support.RangeID, Token: token}.Do("GET", support.V2+"/lanes", "")
+		answer, err := support.Client{API: gateway.API, Range: support.RangeID, Token: token}.Do("GET",
+			support.V2+"/lanes", "")
 		require.NoError(t, err)
 		return answer.Status
 	}
@@ -264,14 +272,16 @@ func TestALostConfigurationHasNoSecrets(t *testing.T) {
 	answer = reload()
 	answers.WriteString(answer.Body)
 	require.Equal(t, "configuration_invalid", answer.Code())
-	require.Contains(t, answer.Body, "ranges[0].tokens_file: names a file that every user of this machine can read or change")
+	require.Contains(t, answer.Body,
+		"ranges[0].tokens_file: names a file that every user of this machine can read or change")
 	require.NoError(t, os.Remove(filepath.Join(credentials, "tokens")))
 	gateway.Signal(syscall.SIGHUP)
 	gateway.WaitLogged("ranges[0].tokens_file: names a file that does not exist")
 	require.Equal(t, 200, status(later), "what was in force stays")
 
 	for _, page := range []string{
-		"/metrics", "/actors", "/debug/pprof/heap?debug=1", "/debug/pprof/allocs?debug=1", "/debug/pprof/goroutine?debug=2",
+		"/metrics", "/actors", "/debug/pprof/heap?debug=1", "/debug/pprof/allocs?debug=1",
+		"/debug/pprof/goroutine?debug=2",
 	} {
 		answer := gateway.Operate("GET", page, "")
 		require.Equal(t, 200, answer.Status, page)

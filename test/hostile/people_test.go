@@ -46,7 +46,8 @@ type staffedRange struct {
 
 func newStaffedRange(t *testing.T, settings ...string) *staffedRange {
 	folder := t.TempDir()
-	staff := fmt.Sprintf("staff: [{name: sam, pin_hash: %q}, {name: alex, role: officer, pin_hash: %q}]", samsHash, alexsHash)
+	staff := fmt.Sprintf("staff: [{name: sam, pin_hash: %q}, {name: alex, role: officer, pin_hash: %q}]",
+		samsHash, alexsHash)
 	r := &staffedRange{t: t, folder: folder, config: support.Config{
 		Store:  support.SQLite(filepath.Join(folder, staffFile)),
 		Ranges: []support.Range{{Lanes: support.Lanes(1, 2), Settings: append(settings, staff)}},
@@ -114,7 +115,8 @@ func (p *person) try(method, path, body string) (support.Answer, error) {
 
 func (p *person) signIn(name, pin string) int {
 	p.r.t.Helper()
-	status, _ := p.send("POST", "/control/sign-in", fmt.Sprintf(`{"range_id":%q,"name":%q,"pin":%q}`, support.RangeID, name, pin))
+	status, _ := p.send("POST", "/control/sign-in", fmt.Sprintf(`{"range_id":%q,"name":%q,"pin":%q}`,
+		support.RangeID, name, pin))
 	return status
 }
 
@@ -177,7 +179,8 @@ func TestACookieThatIsForgedFromTheConfiguration(t *testing.T) {
 	today := decoded[:len(decoded)-sha256.Size]
 	rangeID, id := uuid.MustParse(support.RangeID), uuid.New()
 	earlier := append(append(append([]byte{}, rangeID[:]...), id[:]...), 0, 0, 0, 0)
-	earlier = append(earlier, byte(time.Now().Unix()>>24), byte(time.Now().Unix()>>16), byte(time.Now().Unix()>>8), byte(time.Now().Unix()))
+	earlier = append(earlier, byte(time.Now().Unix()>>24), byte(time.Now().Unix()>>16), byte(time.Now().Unix()>>8),
+		byte(time.Now().Unix()))
 	earlier = append(earlier, "sam"...)
 	for _, text := range [][]byte{today, earlier} {
 		for _, key := range [][]byte{
@@ -279,7 +282,8 @@ func TestGuessingAPIN(t *testing.T) {
 		return slices.Contains(sam.acts(), "sam sign_in_failed")
 	})
 	m := r.gateway.Metrics()
-	require.InDelta(t, 41, m.Sum("rangegate_staff_sign_ins_total", `result="wrong"`)+m.Sum("rangegate_staff_sign_ins_total", `result="limited"`), 0)
+	require.InDelta(t, 41, m.Sum("rangegate_staff_sign_ins_total",
+		`result="wrong"`)+m.Sum("rangegate_staff_sign_ins_total", `result="limited"`), 0)
 	require.InDelta(t, 2, m.Sum("rangegate_staff_sign_ins_total", `result="ok"`), 0)
 }
 
@@ -305,7 +309,8 @@ func TestAKnownBrowserSignsInWhileOthersFlood(t *testing.T) {
 				}
 				p := r.person()
 				name := []string{"sam", "alex", fmt.Sprintf("nobody %d-%d", i, n)}[n%3]
-				_, _ = p.try("POST", "/control/sign-in", fmt.Sprintf(`{"range_id":%q,"name":%q,"pin":"%06d"}`, support.RangeID, name, n))
+				_, _ = p.try("POST", "/control/sign-in", fmt.Sprintf(`{"range_id":%q,"name":%q,"pin":"%06d"}`,
+					support.RangeID, name, n))
 			}
 		})
 	}
@@ -348,7 +353,8 @@ func TestGuessingTheOperationsToken(t *testing.T) {
 		require.NoError(t, err)
 		require.Contains(t, []int{401, 429}, answer.Status, "what the configuration has is no token")
 	}
-	answer, err := operations.Do("PUT", holds, `{"scope":"range","on":true}`, "Authorization", "Bearer "+night, "Content-Type", "application/json")
+	answer, err := operations.Do("PUT", holds, `{"scope":"range","on":true}`, "Authorization", "Bearer "+night,
+		"Content-Type", "application/json")
 	require.NoError(t, err)
 	require.Equal(t, 200, answer.Status, answer.Body)
 	r.signedIn("sam", samsPIN).waitActs("night shift hold", "sam sign_in")
@@ -366,7 +372,8 @@ func TestStaffCannotEndACeasefireThatIsKeptForOfficers(t *testing.T) {
 		require.Equal(t, 403, status)
 		require.Contains(t, answer, `"code":"officer_required"`)
 	}
-	for _, scope := range []string{`"scope":"bay","id":"` + support.Bay + `"`, `"scope":"lane","id":"` + support.LaneID(1) + `"`} {
+	for _, scope := range []string{`"scope":"bay","id":"` + support.Bay + `"`, `"scope":"lane","id":"` +
+		support.LaneID(1) + `"`} {
 		status, _ := sam.send("PUT", "/control/api/holds", `{`+scope+`,"on":false}`)
 		require.Equal(t, 200, status, "which lifts nothing of the range's")
 	}

@@ -99,13 +99,17 @@ func (a attempts) record(c Client, h *History, asked Call, end time.Duration) {
 }
 
 // transient are the refusals that end by themselves. Nothing was changed, and the request is made again.
-var transient = map[string]bool{"store_unavailable": true, "starting": true, "overloaded": true, "not_owner": true, "lane_not_usable": true}
+var transient = map[string]bool{
+	"store_unavailable": true, "starting": true, "overloaded": true, "not_owner": true,
+	"lane_not_usable": true,
+}
 
 // Request returns how a POST asks for it, but its Idempotency-Key.
 func (asked Call) Request(laneID func(number int) string, group string) (path, body string) {
 	switch asked.Kind {
 	case "create":
-		body = fmt.Sprintf(`"customer_name":"Jo Smith","lane_id":%q,"group_id":%q,"duration":%d,"enable_purchasing":true,"grace":%t,"auto_start":%t`,
+		body = fmt.Sprintf(
+			`"customer_name":"Jo Smith","lane_id":%q,"group_id":%q,"duration":%d,"enable_purchasing":true,"grace":%t,"auto_start":%t`,
 			laneID(asked.Lane), group, asked.Minutes, asked.Grace, !asked.Waiting)
 		if asked.OpenEnd > 0 {
 			body += fmt.Sprintf(`,"open_end":{"up_to":%d}`, asked.OpenEnd)

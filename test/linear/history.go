@@ -63,7 +63,8 @@ func describe(history []porcupine.Operation) string {
 	for n := 1; n <= len(history); n++ {
 		prefix := slices.Clone(history[:n])
 		for _, o := range history[n:] {
-			if answer := o.Output.(Reply); o.Call <= history[n-1].Return && answer.Outcome != Refused && o.Input.(Call).Kind != "read" {
+			if answer := o.Output.(Reply); o.Call <= history[n-1].Return && answer.Outcome != Refused && o.Input.(Call).
+				Kind != "read" {
 				o.Return = Forever
 				if answer.Outcome == Done {
 					answer.Outcome = Maybe
@@ -83,7 +84,8 @@ func describe(history []porcupine.Operation) string {
 		if o.Return == Forever {
 			end = "?"
 		}
-		fmt.Fprintf(&text, "  %v to %s, client %d: %+v: %+v\n", time.Duration(o.Call), end, o.ClientId, o.Input, o.Output)
+		fmt.Fprintf(&text, "  %v to %s, client %d: %+v: %+v\n", time.Duration(o.Call), end, o.ClientId,
+			o.Input, o.Output)
 	}
 	return text.String()
 }

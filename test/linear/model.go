@@ -108,7 +108,8 @@ func (p possible) step(c Call, r Reply) []any {
 	case Refused:
 		// These say that the gateway could not do it at the moment: they fit every state.
 		passing := map[string]bool{
-			"store_unavailable": true, "starting": true, "overloaded": true, "not_owner": true, "lane_not_usable": true, "not_reached": true,
+			"store_unavailable": true, "starting": true, "overloaded": true, "not_owner": true, "lane_not_usable": true,
+			"not_reached":   true,
 			"lane_reserved": true, "reservation_over": true,
 		}
 		// A lane whose state is about to change is no destination, whatever comes of the change.
@@ -134,7 +135,8 @@ func (p possible) read(seen State) []any {
 	if p.Session == unnamed && seen.Session != "" {
 		p.Session = seen.Session
 	}
-	if p.Session == seen.Session && (seen.Session == "" || p.Lane == seen.Lane) && (seen.Phase == "" || p.Phase == seen.Phase) && (seen.Minutes == 0 || p.Minutes == seen.Minutes) {
+	if p.Session == seen.Session && (seen.Session == "" || p.Lane == seen.Lane) &&
+		(seen.Phase == "" || p.Phase == seen.Phase) && (seen.Minutes == 0 || p.Minutes == seen.Minutes) {
 		return []any{p}
 	}
 	return nil

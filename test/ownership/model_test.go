@@ -87,11 +87,15 @@ var planted = []struct {
 		"a lease goes on over a fail-over", "IGNORES_SERVER", "promise 4", true, failedOver,
 	},
 	{"a node claims before it has noticed the other server", "UNNOTICED", "promise 4", false, failedOver},
-	{"a node that has started since a fail-over claims at once what seems to have no owner", "FRESH", "promise 4", true, failedOver},
+	{
+		"a node that has started since a fail-over claims at once what seems to have no owner", "FRESH", "promise 4",
+		true, failedOver,
+	},
 	{
 		"an epoch is given twice", "EPOCH_TWICE", "promise 2", true,
 		configuration{model: rules, defines: []string{
-			"NODES=2", "LEASES=1", "FAILOVERS=1", "NETWORK=0", "CHANGES=2", "CLAIMS=2", "CRASHES=0", "SLOWED=2", "DRAINS=0",
+			"NODES=2", "LEASES=1", "FAILOVERS=1", "NETWORK=0", "CHANGES=2", "CLAIMS=2", "CRASHES=0",
+			"SLOWED=2", "DRAINS=0",
 		}},
 	},
 	{"the record of a range is read once", "READS_ONCE", "promise 6", false, short[3]},
@@ -99,7 +103,10 @@ var planted = []struct {
 	{"an own range that does not run is left alone", "NOT_AGAIN", "promise 6", true, short[3]},
 }
 
-var suspended = configuration{model: rules, defines: []string{"LEASES=1", "NETWORK=0", "CHANGES=1", "CLAIMS=1", "CRASHES=0"}}
+var suspended = configuration{model: rules, defines: []string{
+	"LEASES=1", "NETWORK=0", "CHANGES=1",
+	"CLAIMS=1", "CRASHES=0",
+}}
 
 var leased = configuration{model: rules, defines: []string{
 	"LEASES=1", "NETWORK=0", "CHANGES=1", "CLAIMS=2", "CRASHES=1", "SLOWED=0", "DRAINS=0",
@@ -124,7 +131,8 @@ func TestEveryPlantedDefectIsFound(t *testing.T) {
 
 // What a fail-over can cost although the newest owner lives (docs/ownership.md): the model has a trace of it.
 func TestWhatAFailOverCanStillCost(t *testing.T) {
-	found := Search(t, rules, false, "STRICT", "NODES=2", "DRAINS=1", "LEASES=1", "FAILOVERS=1", "NETWORK=0", "CHANGES=1", "CLAIMS=2", "CRASHES=0")
+	found := Search(t, rules, false, "STRICT", "NODES=2", "DRAINS=1", "LEASES=1", "FAILOVERS=1", "NETWORK=0",
+		"CHANGES=1", "CLAIMS=2", "CRASHES=0")
 	require.Equal(t, "promise 4", found.Broken, found.Trace)
 	t.Logf("%s\n%s", found, found.Trace)
 }

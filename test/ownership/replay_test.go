@@ -136,7 +136,8 @@ func newReplay(t *testing.T, seed int, b backend) *replay {
 func (r *replay) fail(model string, code any) {
 	r.t.Helper()
 	last := r.done[max(0, len(r.done)-40):]
-	require.Fail(r.t, "model and store differ", "seed %d\n%s\nmodel: %s\nstore: %+v", r.seed, strings.Join(last, "\n"), model, code)
+	require.Fail(r.t, "model and store differ", "seed %d\n%s\nmodel: %s\nstore: %+v", r.seed,
+		strings.Join(last, "\n"), model, code)
 }
 
 // span is how far the model's epochs are apart in the store. A claim may add up to 4095 to the time.
@@ -146,7 +147,10 @@ var opening = time.Date(2026, 5, 1, 9, 0, 0, 0, time.UTC)
 
 // claim claims the range for a run. The model gives the epoch, or 0 for taken.
 func (r *replay) claim(run int, expected store.Ownership, epoch, seen int) {
-	by := store.Claimant{Node: r.runs[run], Now: opening.Add(time.Duration(epoch*span) * time.Millisecond), Server: r.server}
+	by := store.Claimant{
+		Node: r.runs[run], Now: opening.Add(time.Duration(epoch*span) * time.Millisecond),
+		Server: r.server,
+	}
 	if seen != r.failOvers {
 		by.Server = "a server of before"
 	}
@@ -200,7 +204,8 @@ func (r *replay) flush(epoch, n, changes int, refill bool, answer int) {
 	}
 	r.answers[answersToFlush[answer]]++
 	err := r.backend.Flush(r.ctx, batch)
-	if expected := []error{1: nil, 2: nil, 3: store.ErrFenced, 4: store.ErrRolledBack}[answer]; !errors.Is(err, expected) {
+	if expected := []error{1: nil, 2: nil, 3: store.ErrFenced, 4: store.ErrRolledBack}[answer]; !errors.Is(err,
+		expected) {
 		r.fail("the answer to the flush is "+answersToFlush[answer], err)
 	}
 }
@@ -212,7 +217,8 @@ func (r *replay) has(epoch, run, data int) {
 	owners, err := r.backend.nodes.Owners(r.ctx, []uuid.UUID{r.rangeID})
 	require.NoError(r.t, err)
 	if epoch >= 0 && owners[0].Epoch != r.real[epoch] || run >= 0 && owners[0].Owner != r.runs[run] {
-		r.fail(fmt.Sprintf("the range is owned by run %d in epoch %d, which is %+v", run, epoch, r.owner(max(0, epoch), max(0, run))), owners[0])
+		r.fail(fmt.Sprintf("the range is owned by run %d in epoch %d, which is %+v", run, epoch,
+			r.owner(max(0, epoch), max(0, run))), owners[0])
 	}
 	if data < 0 {
 		return

@@ -83,7 +83,8 @@ func Search(t testing.TB, model string, live bool, defines ...string) (found Fou
 		return n
 	}
 	found.States, found.Depth = int(number(`([\d.e+]+) states, stored`)), int(number(`depth reached (\d+)`))
-	found.Seconds, found.Megabyte = number(`elapsed time ([\d.]+) seconds`), number(`([\d.]+)\s+total actual memory usage`)
+	found.Seconds, found.Megabyte = number(`elapsed time ([\d.]+) seconds`),
+		number(`([\d.]+)\s+total actual memory usage`)
 	if number(`errors: (\d+)`) == 0 {
 		require.NotContains(t, output, "Search not completed")
 		require.NotContains(t, output, "max search depth too small")
@@ -91,7 +92,8 @@ func Search(t testing.TB, model string, live bool, defines ...string) (found Fou
 	}
 	found.Trace = run(spin, append(defined(defines), "-t", "-T", "model.pml")...)
 	found.Broken = "promise 6"
-	if at := regexp.MustCompile(`model\.pml:(\d+), Error: assertion violated`).FindStringSubmatch(found.Trace); at != nil {
+	if at := regexp.MustCompile(`model\.pml:(\d+), Error: assertion violated`).
+		FindStringSubmatch(found.Trace); at != nil {
 		line, err := strconv.Atoi(at[1])
 		require.NoError(t, err)
 		named := regexp.MustCompile(`/\* (PROMISE \d|RULE)`).FindSubmatch(bytes.Split(text, []byte("\n"))[line-1])

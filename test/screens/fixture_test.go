@@ -61,16 +61,25 @@ func newFixture(t testing.TB) *fixture {
 	f.config = support.Config{API: support.FreeAddress(t), Store: support.NewSQLite(t), Ranges: []support.Range{
 		{
 			Name: "North range", Lanes: lanes,
-			Settings: []string{"purchasing: true", "currency: EUR", f.integrator.Setting("timeout: 2s"), f.integrator.ProductsSetting(), staff("sam", "kim"), boardSetting},
-			Bays:     []string{support.Entry(bay(1), "Bay A"), support.Entry(bay(2), "Bay B")},
-			Groups:   []string{support.Entry(support.Group, "Public"), support.Entry("33333333-3333-4333-8333-000000000002", "Members")},
+			Settings: []string{
+				"purchasing: true", "currency: EUR", f.integrator.Setting("timeout: 2s"),
+				f.integrator.ProductsSetting(), staff("sam", "kim"), boardSetting,
+			},
+			Bays: []string{support.Entry(bay(1), "Bay A"), support.Entry(bay(2), "Bay B")},
+			Groups: []string{
+				support.Entry(support.Group, "Public"),
+				support.Entry("33333333-3333-4333-8333-000000000002", "Members"),
+			},
 		},
 		{
 			ID: otherRange, Name: "South range", Tokens: []string{"22222222-2222-4222-8222-333333333333"},
-			Settings: []string{strings.Replace(staff("sam", "kim"), "{name: kim", "{role: officer, name: kim", 1), "release_ceasefire: officer"},
-			Bays:     []string{support.Entry(otherBay, "Bay Z")},
-			Groups:   []string{support.Entry("33333333-3333-4333-8333-000000000009", "Public")},
-			Lanes:    []string{support.Entry(otherLane, "Lane 99", "bay: "+otherBay)},
+			Settings: []string{
+				strings.Replace(staff("sam", "kim"), "{name: kim", "{role: officer, name: kim", 1),
+				"release_ceasefire: officer",
+			},
+			Bays:   []string{support.Entry(otherBay, "Bay Z")},
+			Groups: []string{support.Entry("33333333-3333-4333-8333-000000000009", "Public")},
+			Lanes:  []string{support.Entry(otherLane, "Lane 99", "bay: "+otherBay)},
 		},
 	}}
 	return f
@@ -85,14 +94,18 @@ func manyLanes(t testing.TB, number, bays, lanes int) support.Range {
 	id := func(prefix string, n int) string { return fmt.Sprintf("%s-0000-4000-8000-%06d%06d", prefix, number, n) }
 	r := support.Range{
 		ID: crowdID(number), Name: fmt.Sprintf("Range of %d", lanes), Tokens: []string{id("22222222", 0)},
-		Settings: []string{fmt.Sprintf("staff: [{name: sam, pin_hash: %q}]", hashPIN(t, pin)), fmt.Sprintf("board: {key: %s-%d}", boardKey, number)},
-		Groups:   []string{entry("33333333", 1, "Public")},
+		Settings: []string{
+			fmt.Sprintf("staff: [{name: sam, pin_hash: %q}]", hashPIN(t, pin)),
+			fmt.Sprintf("board: {key: %s-%d}", boardKey, number),
+		},
+		Groups: []string{entry("33333333", 1, "Public")},
 	}
 	for n := 1; n <= bays; n++ {
 		r.Bays = append(r.Bays, entry("55555555", n, fmt.Sprintf("Bay %d", n)))
 	}
 	for n := 1; n <= lanes; n++ {
-		r.Lanes = append(r.Lanes, entry("44444444", n, fmt.Sprintf("Lane %d", n), "bay: "+id("55555555", 1+(n-1)*bays/lanes)))
+		r.Lanes = append(r.Lanes, entry("44444444", n, fmt.Sprintf("Lane %d", n), "bay: "+
+			id("55555555", 1+(n-1)*bays/lanes)))
 	}
 	return r
 }

@@ -37,7 +37,10 @@ func (i *integrator) answerPurchases(answer purchaseAnswer) {
 			support.Accept(a, w, r)
 		case answer.How == "refuse":
 			w.WriteHeader(http.StatusPaymentRequired)
-			_ = json.NewEncoder(w).Encode(map[string]string{"error": "card", "user_message": answer.Message, "trace_id": "t"})
+			_ = json.NewEncoder(w).Encode(map[string]string{
+				"error": "card", "user_message": answer.Message,
+				"trace_id": "t",
+			})
 		default:
 			support.Hang(a, w, r)
 		}
@@ -64,5 +67,6 @@ func (i *integrator) products(w http.ResponseWriter, r *http.Request) {
 }
 
 // picture is a PNG of one pixel.
-var picture = []byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89" +
-	"\x00\x00\x00\rIDATx\x9cc\xf8\xcf\xc0\xf0\x1f\x00\x05\x00\x01\xff\x89\x99=\x1d\x00\x00\x00\x00IEND\xaeB`\x82")
+var picture = []byte(
+	"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89" +
+		"\x00\x00\x00\rIDATx\x9cc\xf8\xcf\xc0\xf0\x1f\x00\x05\x00\x01\xff\x89\x99=\x1d\x00\x00\x00\x00IEND\xaeB`\x82")

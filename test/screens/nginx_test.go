@@ -22,7 +22,8 @@ func runNginx(f *fixture) (front string) {
 	location = strings.ReplaceAll(location, "http://127.0.0.1:8080", f.gateway.API)
 	require.Contains(f.t, location, f.gateway.API)
 	dir, address := f.t.TempDir(), support.FreeAddress(f.t)
-	page := fmt.Sprintf("<!DOCTYPE html><title>A till</title><script>\n%s\nwindow.seen = [];\nfollow('0', (event) => seen.push(event));\n</script>", script)
+	page := fmt.Sprintf("<!DOCTYPE html><title>A till</title><script>\n%s\nwindow.seen = [];\nfollow('0', (event) "+
+		"=> seen.push(event));\n</script>", script)
 	require.NoError(f.t, os.WriteFile(filepath.Join(dir, "index.html"), []byte(page), 0o600))
 	folders := ""
 	for _, kind := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {

@@ -95,7 +95,11 @@ func TestWhoMayNot(t *testing.T) {
 // other does not.
 func TestAPOSInABrowser(t *testing.T) {
 	t.Parallel()
-	play(t, "browserpos", func(f *fixture, world string) { f.config.HTTP = fmt.Sprintf("cors: {origins: [%q]}", world) })
+	play(t, "browserpos", func(f *fixture,
+		world string,
+	) {
+		f.config.HTTP = fmt.Sprintf("cors: {origins: [%q]}", world)
+	})
 }
 
 // How the actors are, as an operator sees it: each of them and why it is stuck, what is not in order, one lane with its
@@ -110,7 +114,8 @@ func TestTheSalesOfARange(t *testing.T) {
 	t.Parallel()
 	play(t, "presets", func(f *fixture, _ string) {
 		north := &f.config.Ranges[0]
-		north.Settings = append(north.Settings, "presets: [{minutes: 20}, {minutes: 60, group: 33333333-3333-4333-8333-000000000002}, {minutes: 60}]")
+		north.Settings = append(north.Settings, "presets: [{minutes: 20}, {minutes: 60, group: "+
+			"33333333-3333-4333-8333-000000000002}, {minutes: 60}]")
 	})
 }
 
@@ -157,7 +162,8 @@ func TestTheDemoIntegrator(t *testing.T) {
 	address := support.FreeAddress(t)
 	beside := func(f *fixture) string { return runDemoIntegrator(f, address) }
 	playAt(t, "demo", beside, func(f *fixture, _ string) {
-		f.config.Ranges[0].Settings = []string{fmt.Sprintf("webhook: {url: %q, secrets: [%s]}", "http://"+address+"/webhook", support.Secret)}
+		f.config.Ranges[0].Settings = []string{fmt.Sprintf("webhook: {url: %q, secrets: [%s]}", "http://"+address+
+			"/webhook", support.Secret)}
 	})
 }
 
@@ -203,7 +209,8 @@ func TestAFullHouse(t *testing.T) {
 func TestEveryControlAtEverySize(t *testing.T) {
 	t.Parallel()
 	play(t, "measure", func(f *fixture, _ string) {
-		f.config.Ranges = append(f.config.Ranges, manyLanes(t, 12, 2, 12), manyLanes(t, 60, 5, 60), manyLanes(t, 200, 10, 200))
+		f.config.Ranges = append(f.config.Ranges, manyLanes(t, 12, 2, 12), manyLanes(t, 60, 5, 60),
+			manyLanes(t, 200, 10, 200))
 	})
 }
 
@@ -211,7 +218,8 @@ func TestEveryControlAtEverySize(t *testing.T) {
 func TestTheWallBoard(t *testing.T) {
 	t.Parallel()
 	play(t, "wall", func(f *fixture, _ string) {
-		f.config.Ranges = append(f.config.Ranges, manyLanes(t, 12, 2, 12), manyLanes(t, 60, 5, 60), manyLanes(t, 200, 10, 200))
+		f.config.Ranges = append(f.config.Ranges, manyLanes(t, 12, 2, 12), manyLanes(t, 60, 5, 60),
+			manyLanes(t, 200, 10, 200))
 	})
 }
 
@@ -265,11 +273,12 @@ func TestTheShootersOwnTelephone(t *testing.T) {
 
 // scene is what a story is told of the world.
 type scene struct {
-	API          string      `json:"api"`
-	Operations   string      `json:"operations"`
-	Operator     string      `json:"operator"` // the operations token
-	World        string      `json:"world"`
-	Front        string      `json:"front"` // nginx in front of the gateway, or the demo integrator beside it; empty without
+	API        string `json:"api"`
+	Operations string `json:"operations"`
+	Operator   string `json:"operator"` // the operations token
+	World      string `json:"world"`
+	// nginx in front of the gateway, or the demo integrator beside it; empty without
+	Front        string      `json:"front"`
 	Range        string      `json:"range"`
 	Token        string      `json:"token"`
 	PIN          string      `json:"pin"`
@@ -317,7 +326,8 @@ func playAt(
 	scene := scene{
 		API: f.gateway.API, Operations: f.gateway.Operations, Operator: support.Operator, World: world,
 		Range: support.RangeID, Token: support.Token, PIN: pin,
-		Front: inFront(f), Board: boardKey, AnotherRange: otherRange, AnotherLane: otherLane, Chromium: chromium, Kept: kept(t),
+		Front: inFront(f), Board: boardKey, AnotherRange: otherRange, AnotherLane: otherLane,
+		Chromium: chromium, Kept: kept(t),
 	}
 	for n := range laneCount {
 		scene.Lanes = append(scene.Lanes, sceneLane{support.LaneID(n + 1), screenKey(n + 1)})

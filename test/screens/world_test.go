@@ -42,7 +42,8 @@ func (f *fixture) world() (url string) {
 	})
 	// A reload gives the wall board another key, and shows customers' names on it.
 	on("/board/{key}", func(r *http.Request) {
-		f.gateway.Configure(strings.Replace(f.config.String(), boardSetting, "board: {key: "+r.PathValue("key")+", names: true}", 1))
+		f.gateway.Configure(strings.Replace(f.config.String(), boardSetting, "board: {key: "+r.PathValue("key")+
+			", names: true}", 1))
 		assert.Equal(f.t, http.StatusOK, f.gateway.Operate("POST", "/reload", "").Status)
 	})
 	// The controller misses everything, while its connection stays open; and it comes back on another one.

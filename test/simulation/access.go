@@ -42,7 +42,9 @@ const (
 var errAnswerLost = errors.New("the connection to the store broke")
 
 // callStore makes one call. The server's step happens even if the caller waits no longer, or is dead.
-func callStore[T any](ctx context.Context, a *access, fault storeFault, step func(ctx context.Context) (T, error)) (T, error) {
+func callStore[T any](ctx context.Context, a *access, fault storeFault,
+	step func(ctx context.Context) (T, error),
+) (T, error) {
 	var none T
 	if err := a.life.io(ctx, a.machine); err != nil {
 		return none, err
@@ -71,7 +73,8 @@ func callStore[T any](ctx context.Context, a *access, fault storeFault, step fun
 	}()
 	select {
 	case o := <-done:
-		if err := a.life.io(context.Background(), a.machine); err != nil { // the answer of before a freeze comes after it
+		// the answer of before a freeze comes after it
+		if err := a.life.io(context.Background(), a.machine); err != nil {
 			return none, err
 		}
 		return o.value, o.err
@@ -119,7 +122,8 @@ func (a *access) Flush(ctx context.Context, batch store.Batch) error {
 	fault := a.world.writeFault()
 	_, err := callStore(ctx, a, fault, func(ctx context.Context) (struct{}, error) {
 		err := a.world.judge.flushed(a.machine, batch, func() error { return a.Store.Flush(ctx, batch) })
-		a.world.trace("%s flushes range %.8s (%d, %d) refill %v %+v: %v", a.machine.name, batch.Range, batch.Epoch, batch.N, batch.Refill, fault, err)
+		a.world.trace("%s flushes range %.8s (%d, %d) refill %v %+v: %v", a.machine.name, batch.Range, batch.Epoch,
+			batch.N, batch.Refill, fault, err)
 		return struct{}{}, err
 	})
 	return err
@@ -214,11 +218,13 @@ func (n nodeAccess) Owners(ctx context.Context, ranges []uuid.UUID) ([]store.Own
 func (n nodeAccess) Claim(ctx context.Context, by store.Claimant, expected []store.Ownership) []store.Claimed {
 	outcomes := make([]store.Claimed, len(expected))
 	for i, e := range expected {
-		claimed, err := callStore(ctx, n.access, n.world.writeFault(), func(ctx context.Context) (store.Claimed, error) {
-			claimed := n.nodes.Claim(ctx, by, []store.Ownership{e})[0]
-			n.world.trace("%s claims range %.8s from (%d, %s): taken %v, epoch %d", n.machine.name, e.Range, e.Epoch, e.Owner.Name, claimed.Taken, claimed.Epoch)
-			return claimed, claimed.Err
-		})
+		claimed, err := callStore(ctx, n.access, n.world.writeFault(),
+			func(ctx context.Context) (store.Claimed, error) {
+				claimed := n.nodes.Claim(ctx, by, []store.Ownership{e})[0]
+				n.world.trace("%s claims range %.8s from (%d, %s): taken %v, epoch %d", n.machine.name, e.Range,
+					e.Epoch, e.Owner.Name, claimed.Taken, claimed.Epoch)
+				return claimed, claimed.Err
+			})
 		if outcomes[i] = claimed; err != nil {
 			outcomes[i] = store.Claimed{Ownership: e, Err: fmt.Errorf("claim: %w", err)}
 		}
@@ -237,7 +243,8 @@ func (n nodeAccess) SetOwner(ctx context.Context, from store.Ownership, to store
 	}
 	got, err := callStore(ctx, n.access, n.world.writeFault(), func(ctx context.Context) (outcome, error) {
 		current, changed, err := n.nodes.SetOwner(ctx, from, to)
-		n.world.trace("%s sets the owner of range %.8s in epoch %d to %q: %v", n.machine.name, from.Range, from.Epoch, to.Name, changed)
+		n.world.trace("%s sets the owner of range %.8s in epoch %d to %q: %v", n.machine.name, from.Range, from.Epoch,
+			to.Name, changed)
 		if changed && to == (store.Node{}) {
 			n.world.givenAway.Add(1)
 		}

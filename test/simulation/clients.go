@@ -26,7 +26,10 @@ type client struct {
 func (c *client) ask(r *rangeOf, method, path, body string, headers ...string) (got linear.Answer, err error) {
 	newest := r.known()
 	m := c.machines[c.draw(len(c.machines))]
-	at := support.Client{API: "http://" + m.host + ":8080" + support.V2, Range: r.id.String(), Token: r.token, HTTP: c.http}
+	at := support.Client{
+		API: "http://" + m.host + ":8080" + support.V2, Range: r.id.String(),
+		Token: r.token, HTTP: c.http,
+	}
 	if got.Answer, err = at.Do(method, path, body, headers...); err != nil {
 		return got, err
 	}
@@ -93,14 +96,18 @@ func (c *client) command(ctx context.Context, r *rangeOf, history int, asked lin
 }
 
 // insist makes a request that is about no one lane until its outcome is definite, and returns the last answer.
-func (c *client) insist(ctx context.Context, r *rangeOf, method, path, body string) (got linear.Answer, reply linear.Reply) {
+func (c *client) insist(ctx context.Context, r *rangeOf, method, path, body string) (got linear.Answer,
+	reply linear.Reply,
+) {
 	key := c.newKey()
-	reply = c.linear(r).Command(ctx, new(linear.History), linear.Call{Kind: method + " " + path}, func() (linear.Answer, error) {
-		var err error
-		got, err = c.ask(r, method, path, body, "Idempotency-Key", key)
-		c.trace("client %d: range %d: %s %s %s: %d %s %v", c.number, r.number, method, path, body, got.Status, got.Body, err)
-		return got, err
-	})
+	reply = c.linear(r).Command(ctx, new(linear.History), linear.Call{Kind: method + " " + path},
+		func() (linear.Answer, error) {
+			var err error
+			got, err = c.ask(r, method, path, body, "Idempotency-Key", key)
+			c.trace("client %d: range %d: %s %s %s: %d %s %v", c.number, r.number, method, path, body,
+				got.Status, got.Body, err)
+			return got, err
+		})
 	return got, reply
 }
 
@@ -158,7 +165,10 @@ func (c *client) work(ctx context.Context) {
 		case history == 1 && (dice < 45 || dice >= 93): // its session moves between two lanes, and stays to the end
 			c.read(r, history)
 		case session == "" || dice < 45:
-			c.command(ctx, r, history, linear.Call{Kind: "create", Lane: lane, Minutes: minutes, Waiting: c.draw(4) == 0, Grace: c.draw(2) == 0})
+			c.command(ctx, r, history, linear.Call{
+				Kind: "create", Lane: lane, Minutes: minutes,
+				Waiting: c.draw(4) == 0, Grace: c.draw(2) == 0,
+			})
 		case dice < 62:
 			c.command(ctx, r, history, linear.Call{Kind: "modify", Session: session, Minutes: 1 + c.draw(3)})
 		case dice < 66:
@@ -191,15 +201,18 @@ func (c *client) changePlaces(r *rangeOf, first, second string) {
 	if first == second || first == "" || second == "" {
 		return
 	}
-	body := fmt.Sprintf(`{"atomic":%t,"operations":[{"op":"move","session_id":%q,"lane_id":%q},{"op":"move","session_id":%q,"lane_id":%q},`+
-		`{"op":"modify","session_id":%q,"time":1},{"op":"modify","session_id":%q,"time":1}]}`,
+	body := fmt.Sprintf(
+		`{"atomic":%t,"operations":[{"op":"move","session_id":%q,"lane_id":%q},{"op":"move","session_id":%q,"lane_id":%q},`+
+			`{"op":"modify","session_id":%q,"time":1},{"op":"modify","session_id":%q,"time":1}]}`,
 		c.draw(2) == 0, first, at[second], second, at[first], first, second)
 	got, err := c.ask(r, http.MethodPost, "/sessions/batch", body)
-	c.trace("client %d: range %d: %s and %s change places: %d %s %v", c.number, r.number, first, second, got.Status, got.Body, err)
+	c.trace("client %d: range %d: %s and %s change places: %d %s %v", c.number, r.number, first, second,
+		got.Status, got.Body, err)
 	var batch struct {
 		Results []struct{ Status int }
 	}
-	if err == nil && got.Status == http.StatusOK && json.Unmarshal([]byte(got.Body), &batch) == nil && len(batch.Results) != 4 {
+	if err == nil && got.Status == http.StatusOK && json.Unmarshal([]byte(got.Body), &batch) == nil &&
+		len(batch.Results) != 4 {
 		c.fail("a batch of four has %d results", len(batch.Results))
 	}
 }
@@ -233,7 +246,9 @@ func (w *world) staff(ctx context.Context, r *rangeOf) {
 	c := &client{world: w, number: 100 + r.number}
 	on := map[lanes.Scope]bool{}
 	scopes := []lanes.Scope{
-		{Kind: lanes.OverBay, ID: r.bay}, {Kind: lanes.OverLane, ID: r.lanes[wildFrom]}, {Kind: lanes.OverLane, ID: r.lanes[wildFrom+1]},
+		{Kind: lanes.OverBay, ID: r.bay},
+		{Kind: lanes.OverLane, ID: r.lanes[wildFrom]},
+		{Kind: lanes.OverLane, ID: r.lanes[wildFrom+1]},
 	}
 	for sleep(ctx, time.Second+w.upTo(8*time.Second)) == nil {
 		scope := scopes[w.draw(len(scopes))]
@@ -267,20 +282,24 @@ func (c *client) setHold(ctx context.Context, r *rangeOf, scope lanes.Scope, on 
 		m := c.machines[c.draw(len(c.machines))]
 		at := support.Client{API: "http://" + m.host + ":9090", HTTP: c.http}
 		if !on {
-			if shown, err := at.Do(http.MethodGet, path, "", "Authorization", "Bearer operator"); err == nil && shown.Status == http.StatusOK {
+			if shown, err := at.Do(http.MethodGet, path, "", "Authorization", "Bearer operator"); err == nil &&
+				shown.Status == http.StatusOK {
 				press = pressShown(shown, scope)
 			}
 		}
 		body := fmt.Sprintf(`{"scope":%q,"id":%q,"on":%v,"press":%s}`, scope.Kind, scope.ID, on, press)
-		answer, err := at.Do(http.MethodPut, path, body, "Authorization", "Bearer operator", "Content-Type", "application/json")
-		c.trace("staff of range %d: hold over %s %s %v: %d %s %v", r.number, scope.Kind, suffix(scope.ID), on, answer.Status, answer.Body, err)
+		answer, err := at.Do(http.MethodPut, path, body, "Authorization", "Bearer operator", "Content-Type",
+			"application/json")
+		c.trace("staff of range %d: hold over %s %s %v: %d %s %v", r.number, scope.Kind, suffix(scope.ID), on,
+			answer.Status, answer.Body, err)
 		switch {
 		case err == nil && answer.Status == http.StatusOK && c.isSaved(answer, scope, on):
 			if on {
 				c.judge.wished(r, scope, granted)
 			}
 			return true
-		case err == nil && answer.Status/100 == 4 && answer.Status != http.StatusTooManyRequests && answer.Code() != "ceasefire":
+		case err == nil && answer.Status/100 == 4 && answer.Status != http.StatusTooManyRequests &&
+			answer.Code() != "ceasefire":
 			c.fail("a hold was refused: %d %s", answer.Status, answer.Body)
 			return false
 		case sleep(ctx, 100*time.Millisecond+c.upTo(200*time.Millisecond)) != nil:
@@ -321,7 +340,8 @@ func (c *client) isSaved(answer support.Answer, scope lanes.Scope, on bool) bool
 		c.fail("the answer to a hold: %v", err)
 	}
 	for _, lane := range reached.Confirmed {
-		if shown := c.controller(lane).Shown(); on && !shown.Hold && shown.Revision > 0 && // without a state since its power was cut it is locked
+		// without a state since its power was cut it is locked
+		if shown := c.controller(lane).Shown(); on && !shown.Hold && shown.Revision > 0 &&
 			!c.judge.isOfBefore(epoch, lane) {
 			c.fail("lane %s has confirmed a hold over %s, and is not locked: %+v", suffix(lane), scope.Kind, shown)
 		}

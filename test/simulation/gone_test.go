@@ -52,7 +52,8 @@ func TestEverythingThatIsOwedArrivesAfterAnHourOf410(t *testing.T) {
 		require.Equal(t, []string{"sessionCreated", "sessionStarted"}, o.takenOf(now))
 		require.Empty(t, o.takenOf(lateRetry), "its time has not come")
 		time.Sleep(90 * time.Minute)
-		require.ElementsMatch(t, []string{"sessionCreated", "sessionStarted"}, o.takenOf(lateRetry), "nobody has asked for it")
+		require.ElementsMatch(t, []string{"sessionCreated", "sessionStarted"}, o.takenOf(lateRetry),
+			"nobody has asked for it")
 		for _, session := range append([]string{earlyRetry, refused}, missed...) {
 			require.Empty(t, o.takenOf(session))
 		}

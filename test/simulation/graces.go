@@ -26,7 +26,8 @@ func (j *judge) judgeGrace(l *laneRecord, now lanes.Snapshot) {
 	before, stayed := j.graces[s.ID]
 	switch {
 	case s.InGrace() && stayed:
-		if had := before.Session; s.Sold != had.Sold || !s.Since.Wall.Equal(had.Since.Wall) || !s.StaysUntil.Wall.Equal(had.StaysUntil.Wall) ||
+		if had := before.Session; s.Sold != had.Sold || !s.Since.Wall.Equal(had.Since.Wall) ||
+			!s.StaysUntil.Wall.Equal(had.StaysUntil.Wall) ||
 			now.Boot == before.Boot && (s.Since != had.Since || *s.StaysUntil != *had.StaysUntil) {
 			j.world.fail("the grace of %s has changed, from %v to %v", brief(&s), had.StaysUntil, s.StaysUntil)
 		}
@@ -37,7 +38,8 @@ func (j *judge) judgeGrace(l *laneRecord, now lanes.Snapshot) {
 		j.figures["graces"]++
 	case stayed:
 		had := before.Session
-		if added := s.Sold - had.Sold; added <= 0 || s.Left != added || now.Boot == before.Boot && s.Since.Mono <= had.Since.Mono {
+		if added := s.Sold - had.Sold; added <= 0 || s.Left != added ||
+			now.Boot == before.Boot && s.Since.Mono <= had.Since.Mono {
 			j.world.fail("after its grace, from %v on, with %v added, it is %s", had.Since, added, brief(&s))
 		}
 		j.figures["graces with time added"]++
@@ -127,7 +129,8 @@ func (w *world) judgeExpiries(log []lanes.Logged, history []lanes.Ended) {
 		}
 	}
 	for _, e := range history {
-		if before := expired[e.Session.ID]; before != nil && !before.At.Equal(e.At) || before == nil && e.Reason == lanes.Expired {
+		if before := expired[e.Session.ID]; before != nil && !before.At.Equal(e.At) ||
+			before == nil && e.Reason == lanes.Expired {
 			w.fail("session %s ended at %v, and was told to end: %+v", e.Session.ID, e.At, before)
 		}
 	}

@@ -66,7 +66,8 @@ func (w *way) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		return &http.Response{
 			StatusCode: answer.status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-			Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(answer.body)), Request: r,
+			Header: http.Header{"Content-Type": {"application/json"}},
+			Body:   io.NopCloser(strings.NewReader(answer.body)), Request: r,
 		}, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()

@@ -81,9 +81,12 @@ const (
 
 func newJudge(w *world) *judge {
 	return &judge{
-		world: w, lanes: map[uuid.UUID]*laneRecord{}, holds: map[uuid.UUID]lanes.Holds{}, ended: map[uuid.UUID]lanes.Ended{},
-		applied: map[uuid.UUID]store.Batch{}, known: map[owned]lanes.Holds{}, graces: map[uuid.UUID]lanes.Snapshot{}, figures: map[string]int{},
-		sessions: map[uuid.UUID]lanes.Snapshot{}, starts: map[uuid.UUID]*given{}, notBefore: map[uuid.UUID]time.Time{}, entered: map[uuid.UUID]bool{},
+		world: w, lanes: map[uuid.UUID]*laneRecord{}, holds: map[uuid.UUID]lanes.Holds{},
+		ended:   map[uuid.UUID]lanes.Ended{},
+		applied: map[uuid.UUID]store.Batch{}, known: map[owned]lanes.Holds{}, graces: map[uuid.UUID]lanes.Snapshot{},
+		figures:  map[string]int{},
+		sessions: map[uuid.UUID]lanes.Snapshot{}, starts: map[uuid.UUID]*given{}, notBefore: map[uuid.UUID]time.Time{},
+		entered: map[uuid.UUID]bool{},
 		settled: map[uuid.UUID]time.Duration{}, open: map[uuid.UUID]time.Duration{},
 		newest: map[uuid.UUID]lanes.Snapshot{}, reservedAtOnce: map[uuid.UUID][]uuid.UUID{},
 	}
@@ -125,7 +128,8 @@ func (j *judge) flushed(from *machine, b store.Batch, write func() error) error 
 		j.known[owned{b.Range, b.Epoch}] = *b.Holds
 		j.holds[b.Range] = *b.Holds // the release of a lane that is parked, and takes no request, is the range's alone
 		for _, l := range j.lanes {
-			if l.of == b.Range && l.lifting && !b.Holds.Over(l.place) && (len(l.saved) == 0 || !l.saved[len(l.saved)-1].Held) {
+			if l.of == b.Range && l.lifting && !b.Holds.Over(l.place) &&
+				(len(l.saved) == 0 || !l.saved[len(l.saved)-1].Held) {
 				l.pressed = false
 			}
 		}
@@ -171,7 +175,8 @@ func (j *judge) judgeSaved(from *machine, b store.Batch) {
 // after a fail-over that has lost it, another owner may have ended the session otherwise.
 func (j *judge) sessionEnded(e lanes.Ended) {
 	if e.Used+e.Session.Left != e.Session.Sold || e.Used < 0 || e.Session.Left < 0 {
-		j.world.fail("session %s ended with %v used and %v left of %v", e.Session.ID, e.Used, e.Session.Left, e.Session.Sold)
+		j.world.fail("session %s ended with %v used and %v left of %v", e.Session.ID, e.Used, e.Session.Left,
+			e.Session.Sold)
 	}
 	if before, found := j.ended[e.Session.ID]; found && before.Cursor != e.Cursor {
 		j.world.fail("session %s ended twice: %+v, then %+v", e.Session.ID, before, e)
@@ -191,7 +196,8 @@ func (j *judge) dialled(to link.Lane) {
 	}
 	l.newest = to.Epoch
 	holds := j.holds[l.of]
-	for scope := range l.holds { // what was not saved is lost, unless the hardware shows a hold that no other one explains
+	// what was not saved is lost, unless the hardware shows a hold that no other one explains
+	for scope := range l.holds {
 		if !slices.ContainsFunc(holds.InForce, func(h lanes.HoldRecord) bool { return h.Scope == scope }) {
 			delete(l.holds, scope)
 		}
@@ -213,7 +219,8 @@ func (j *judge) sent(from *machine, to link.Lane, state link.State) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	l := j.lane(to.ID)
-	j.world.trace("%s sends to lane %.4s in epoch %d: hold %v, %s", from.name, suffix(to.ID), to.Epoch, state.Hold, brief(state.Session))
+	j.world.trace("%s sends to lane %.4s in epoch %d: hold %v, %s", from.name, suffix(to.ID), to.Epoch, state.Hold,
+		brief(state.Session))
 	if l.pressed && !state.Hold && to.Epoch == l.newest && !from.frozen() && !j.knowsNoHold(l, to.Epoch) {
 		j.world.fail("a hold over lane %s ended without its release: %s", suffix(to.ID), brief(state.Session))
 	}
@@ -225,12 +232,14 @@ func (j *judge) sent(from *machine, to link.Lane, state link.State) {
 	boot := from.clk.Boot()
 	explained := func(saved lanes.Snapshot) bool {
 		before := saved.Session
-		if before == nil || before.ID != s.ID || before.Sold != s.Sold || !samePurchase(before.Purchase, s.Purchase) || !sameStart(before, s) {
+		if before == nil || before.ID != s.ID || before.Sold != s.Sold || !samePurchase(before.Purchase, s.Purchase) ||
+			!sameStart(before, s) {
 			return false
 		}
 		ran := before.Phase == lanes.Running
 		if s.Phase == lanes.Running && !state.Hold {
-			return ran && !saved.Held && (before.Since == s.Since && before.Left == s.Left || saved.Boot != boot && sameByWallClock(before, s))
+			return ran && !saved.Held && (before.Since == s.Since && before.Left == s.Left ||
+				saved.Boot != boot && sameByWallClock(before, s))
 		}
 		left := before.Remaining(s.Since) - before.Beyond(s.Since).Owed()
 		unproven := s.HasOpenEnd() && left <= s.Left && s.Left <= max(0, before.Left) // it is saved when it began

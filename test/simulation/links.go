@@ -187,7 +187,8 @@ func (w *wire) Send(s link.State) {
 		return
 	}
 	w.links.world.judge.sent(w.links.machine, w.lane, s)
-	var left, starts time.Duration // as on the wire: clocks need not agree, and the countdown begins as the state arrives
+	// as on the wire: clocks need not agree, and the countdown begins as the state arrives
+	var left, starts time.Duration
 	if s.Session != nil {
 		now := w.links.machine.clk.Now()
 		left = s.Session.Remaining(now)

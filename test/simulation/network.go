@@ -25,7 +25,10 @@ var errRefused = errors.New("connection refused")
 func (n *network) listen(on *machine, address string) (net.Listener, error) {
 	n.mu.Lock()
 	_, taken := n.listeners[address]
-	l := &listener{network: n, on: on, life: on.life(), address: address, dialled: make(chan net.Conn), closed: make(chan struct{})}
+	l := &listener{
+		network: n, on: on, life: on.life(), address: address, dialled: make(chan net.Conn),
+		closed: make(chan struct{}),
+	}
 	if !taken {
 		n.listeners[address] = l
 	}

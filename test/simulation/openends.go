@@ -41,7 +41,8 @@ func (j *judge) judgeReceipt(e lanes.Ended) {
 	owed := e.Beyond - s.Settled
 	switch {
 	case owed < 0 || e.Used+owed > max(s.Sold, s.OpenEnd):
-		j.world.fail("session %s ended with %v used and %v owed, and may use %v", s.ID, e.Used, owed, max(s.Sold, s.OpenEnd))
+		j.world.fail("session %s ended with %v used and %v owed, and may use %v", s.ID, e.Used, owed,
+			max(s.Sold, s.OpenEnd))
 	case e.Beyond > j.open[s.ID]+unseen:
 		j.world.fail("session %s is charged %v beyond, and its lines were open for %v", s.ID, e.Beyond, j.open[s.ID])
 	}

@@ -47,7 +47,8 @@ func (j *judge) judgeReservations(b store.Batch) {
 		for _, r := range j.reserved {
 			kept := lane.Session == nil && lane.Reservation != nil && lane.Reservation.ID == r.id
 			if r.keeps[lane.ID] && !kept && time.Now().Before(r.sureUntil()) {
-				j.world.fail("reservation %.8s keeps lane %s, which is saved with %+v and %s", r.id, suffix(lane.ID), lane.Reservation, brief(lane.Session))
+				j.world.fail("reservation %.8s keeps lane %s, which is saved with %+v and %s", r.id, suffix(lane.ID),
+					lane.Reservation, brief(lane.Session))
 			}
 		}
 	}
@@ -60,7 +61,8 @@ func (j *judge) judgeReservations(b store.Batch) {
 	}
 	count := 0
 	for id, lane := range j.newest {
-		if j.lane(id).of == b.Range && lane.Reservation != nil && time.Now().Before(lane.Reservation.End().Wall.Add(-clocksDiffer)) {
+		if j.lane(id).of == b.Range && lane.Reservation != nil && time.Now().
+			Before(lane.Reservation.End().Wall.Add(-clocksDiffer)) {
 			count++
 		}
 	}
@@ -86,7 +88,8 @@ func (j *judge) granted(r *reserved, id uuid.UUID, all []uuid.UUID) {
 	for _, lane := range all {
 		r.keeps[lane], r.mayKeep[lane] = true, time.Now().Add(r.term+clocksDiffer)
 	}
-	if saved := j.reservedAtOnce[id]; len(saved) != len(all) || slices.ContainsFunc(saved, func(lane uuid.UUID) bool { return !r.keeps[lane] }) {
+	if saved := j.reservedAtOnce[id]; len(saved) != len(all) ||
+		slices.ContainsFunc(saved, func(lane uuid.UUID) bool { return !r.keeps[lane] }) {
 		j.world.fail("reservation %.8s is acknowledged for %v, and saved for %v", id, all, saved)
 	}
 	j.figures["reservations"]++
@@ -136,11 +139,13 @@ func (c *client) checkouts(ctx context.Context, r *rangeOf) {
 		count, first := 1+c.draw(3), c.draw(laneCount)
 		named := r.lanes[first:min(first+count, laneCount)]
 		wanted := []string{
-			fmt.Sprintf(`"lanes":%d`, count), fmt.Sprintf(`"lanes":%d,"adjacent":true`, count), `"lane_ids":["` + joined(named) + `"]`,
+			fmt.Sprintf(`"lanes":%d`, count), fmt.Sprintf(`"lanes":%d,"adjacent":true`, count), `"lane_ids":["` +
+				joined(named) + `"]`,
 		}
 		kind, term := c.draw(len(wanted)), time.Duration(15+c.draw(30))*time.Second
 		kept := c.judge.reserving(r.id, term)
-		got, reply := c.insist(ctx, r, http.MethodPost, "/reservations", fmt.Sprintf(`{%s,"seconds":%d}`, wanted[kind], term/time.Second))
+		got, reply := c.insist(ctx, r, http.MethodPost, "/reservations",
+			fmt.Sprintf(`{%s,"seconds":%d}`, wanted[kind], term/time.Second))
 		var answer struct {
 			ID    uuid.UUID   `json:"reservation_id"`
 			Token string      `json:"token"`
@@ -154,7 +159,8 @@ func (c *client) checkouts(ctx context.Context, r *rangeOf) {
 			if reply.Code == "lane_reserved" {
 				c.judge.keptFor(r.id, answer.Lane, kept.asked)
 			}
-			if !slices.Contains([]string{"lane_reserved", "lane_occupied", "no_lanes_fit", "reservation_limit"}, reply.Code) {
+			if !slices.Contains([]string{"lane_reserved", "lane_occupied", "no_lanes_fit", "reservation_limit"},
+				reply.Code) {
 				c.fail("range %d: a reservation was refused: %s", r.number, reply.Code)
 			}
 			continue
@@ -163,7 +169,8 @@ func (c *client) checkouts(ctx context.Context, r *rangeOf) {
 			continue
 		}
 		c.judge.granted(kept, answer.ID, answer.Lanes)
-		if kind == 2 && !slices.Equal(answer.Lanes, named) || kind < 2 && len(answer.Lanes) != count || kind == 1 && !r.areAdjacent(answer.Lanes) {
+		if kind == 2 && !slices.Equal(answer.Lanes, named) || kind < 2 && len(answer.Lanes) != count ||
+			kind == 1 && !r.areAdjacent(answer.Lanes) {
 			c.fail("range %d: %s was reserved as %v", r.number, wanted[kind], answer.Lanes)
 		}
 		paid := c.upTo(term / 2)
@@ -179,7 +186,8 @@ func (c *client) checkouts(ctx context.Context, r *rangeOf) {
 // checkOut sells the lanes of a reservation with its token, and ends what is left of it. A sale may not be refused.
 func (c *client) checkOut(ctx context.Context, r *rangeOf, kept *reserved, token string) {
 	for lane, id := range r.lanes {
-		if !kept.keeps[id] || lane >= moveFrom && lane < wildFrom || c.draw(2) == 0 { // the session of a pair has both of its lanes
+		// the session of a pair has both of its lanes
+		if !kept.keeps[id] || lane >= moveFrom && lane < wildFrom || c.draw(2) == 0 {
 			continue
 		}
 		history, minutes := alone, 1
@@ -193,7 +201,8 @@ func (c *client) checkOut(ctx context.Context, r *rangeOf, kept *reserved, token
 			c.judge.hasEnded(kept, id)
 			r.setSold(anybodys, lane, got.State.Session)
 		case got.Outcome == linear.Refused && ctx.Err() == nil && time.Now().Before(kept.sureUntil()):
-			c.fail("range %d: lane %d was reserved as %.8s, and its sale is refused: %s", r.number, lane, kept.id, got.Code)
+			c.fail("range %d: lane %d was reserved as %.8s, and its sale is refused: %s", r.number, lane,
+				kept.id, got.Code)
 		}
 	}
 	all := make([]uuid.UUID, 0, len(kept.mayKeep))
@@ -201,7 +210,8 @@ func (c *client) checkOut(ctx context.Context, r *rangeOf, kept *reserved, token
 		all = append(all, lane)
 	}
 	c.judge.ending(kept, all...)
-	if _, reply := c.insist(ctx, r, http.MethodDelete, "/reservations/"+kept.id.String(), ""); reply.Outcome == linear.Done {
+	if _, reply := c.insist(ctx, r, http.MethodDelete, "/reservations/"+kept.id.String(),
+		""); reply.Outcome == linear.Done {
 		c.judge.hasEnded(kept, all...)
 	}
 }

@@ -47,7 +47,8 @@ func (w *world) run() {
 	}
 	w.eventually("every range is served", w.unserved)
 	for _, r := range w.ranges {
-		(&client{world: w, number: 300}).command(context.Background(), r, 1, linear.Call{Kind: "create", Lane: moveFrom, Minutes: 240})
+		(&client{world: w, number: 300}).
+			command(context.Background(), r, 1, linear.Call{Kind: "create", Lane: moveFrom, Minutes: 240})
 	}
 	w.setFaulty(true)
 	ctx, cancel := context.WithTimeout(context.Background(), w.plan.load)
@@ -113,7 +114,10 @@ func (w *world) eventually(wanted string, missing func() string) {
 func (w *world) unserved() string {
 	for _, r := range w.ranges {
 		for _, m := range w.machines {
-			at := support.Client{API: "http://" + m.host + ":8080" + support.V2, Range: r.id.String(), Token: r.token, HTTP: w.http}
+			at := support.Client{
+				API: "http://" + m.host + ":8080" + support.V2, Range: r.id.String(),
+				Token: r.token, HTTP: w.http,
+			}
 			if got, err := at.Do(http.MethodGet, "/lanes", ""); err != nil || got.Status != http.StatusOK {
 				return fmt.Sprintf("range %d by %s: %d %s %v", r.number, m.name, got.Status, got.Body, err)
 			}
@@ -162,9 +166,11 @@ func (w *world) unlinked() string {
 			case status.Link != "up":
 				return fmt.Sprintf("range %d lane %d: the link is %s", r.number, i, status.Link)
 			case session != "" && session != shown.Session.String() || (session == "") != (shown.Session == [16]byte{}):
-				return fmt.Sprintf("range %d lane %d has session %q, and its controller %s", r.number, i, session, shown.Session)
+				return fmt.Sprintf("range %d lane %d has session %q, and its controller %s", r.number, i,
+					session, shown.Session)
 			case shown.Hold != status.Hold || shown.Open != (status.Phase == "running" && !status.Hold):
-				return fmt.Sprintf("range %d lane %d is %s, held %v, and its controller shows %+v", r.number, i, status.Phase, status.Hold, shown)
+				return fmt.Sprintf("range %d lane %d is %s, held %v, and its controller shows %+v", r.number, i,
+					status.Phase, status.Hold, shown)
 			case shown.Hold:
 				return fmt.Sprintf("range %d lane %d is still held", r.number, i)
 			}

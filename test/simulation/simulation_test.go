@@ -84,5 +84,6 @@ func explain(t *testing.T, p plan, trail []string) {
 			again++
 		}
 	}
-	t.Logf("%d of %d repeats of this seed fail; all that has happened is in %s; make simulate SEED=%d runs it", again, repeats, file, p.seed)
+	t.Logf("%d of %d repeats of this seed fail; all that has happened is in %s; make simulate SEED=%d runs it", again,
+		repeats, file, p.seed)
 }

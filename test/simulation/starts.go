@@ -84,7 +84,8 @@ func (j *judge) judgeBegin(from *machine, before, now lanes.Snapshot) {
 		if late != 0 && late <= beginsLateAfter {
 			j.world.fail("%s began %v behind its start", brief(s), late)
 		}
-		if clk := from.clk; clk.Boot() == now.Boot && clk.Now().Mono < s.Began.Mono || time.Now().Before(earliest.Add(-clocksDiffer)) {
+		if clk := from.clk; clk.Boot() == now.Boot && clk.Now().Mono < s.Began.Mono || time.Now().
+			Before(earliest.Add(-clocksDiffer)) {
 			j.world.fail("%s began by its start at %v, and that is to come", brief(s), s.Began)
 		}
 		if late == 0 {
@@ -186,7 +187,8 @@ func (c *client) lookAt(r *rangeOf, start startSeen) {
 	}
 	for _, s := range now.Sessions {
 		begun := s.State == "begun"
-		if begun != (s.Began != nil) || begun && s.Began.Before(start.At.Add(-clocksDiffer)) || !now.At.Equal(start.At) {
+		if begun != (s.Began != nil) || begun && s.Began.Before(start.At.Add(-clocksDiffer)) ||
+			!now.At.Equal(start.At) {
 			c.fail("range %d: of start %+v session %s is %s, and began at %v", r.number, start, s.ID, s.State, s.Began)
 		}
 	}

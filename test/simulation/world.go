@@ -135,9 +135,13 @@ func (w *world) configure() config.Config {
 	c.Ranges = nil
 	for n := range 2 {
 		r := demo
-		of := &rangeOf{number: n, id: numbered("11111111", n), group: demo.Groups[0].ID.String(), bay: numbered("55555555", n), sold: map[string]string{}}
+		of := &rangeOf{
+			number: n, id: numbered("11111111", n), group: demo.Groups[0].ID.String(),
+			bay: numbered("55555555", n), sold: map[string]string{},
+		}
 		of.token = numbered("22222222", n).String()
-		r.ID, r.Name, r.Tokens = of.id, fmt.Sprint("Range ", n), []config.RangeToken{{Token: config.Secret(of.token), Scope: config.ScopeSell}}
+		r.ID, r.Name, r.Tokens = of.id, fmt.Sprint("Range ", n),
+			[]config.RangeToken{{Token: config.Secret(of.token), Scope: config.ScopeSell}}
 		r.Products, r.Staff, r.Board = nil, nil, nil
 		webhook := *demo.Webhook
 		if w.plan.retry > 0 {
@@ -148,7 +152,11 @@ func (w *world) configure() config.Config {
 		}
 		r.Grace, r.GraceForAll = grace, n == forAll
 		r.Webhook = &webhook
-		r.Bays = []config.Bay{{ID: numbered("66666666", n), Name: "Judged"}, {ID: of.bay, Name: "Wild"}, {ID: numbered("77777777", n), Name: "Relays"}}
+		r.Bays = []config.Bay{
+			{ID: numbered("66666666", n), Name: "Judged"},
+			{ID: of.bay, Name: "Wild"},
+			{ID: numbered("77777777", n), Name: "Relays"},
+		}
 		r.Lanes = nil
 		for i := range laneCount {
 			lane := demo.Lanes[i]
@@ -183,13 +191,19 @@ func (w *world) start(m *machine) {
 	c.Store.SQLite = filepath.Join("unused", m.name)
 	outside := gateway.Outside{
 		Listen: func(address string) (net.Listener, error) { return w.network.listen(m, address) },
-		Store: func(_ context.Context, c config.Store, _ prometheus.Registerer, _ zerolog.Logger) (gateway.Stores, error) {
+		Store: func(_ context.Context, c config.Store, _ prometheus.Registerer,
+			_ zerolog.Logger,
+		) (gateway.Stores, error) {
 			return w.stores(m, store.Retention(c.Retention)), nil
 		},
 		Clock:    m.clk,
 		Lanes:    &links{world: w, machine: m, life: l},
 		Webhooks: &way{integrator: w.integrator, machine: m, life: l},
-		Dial:     func(ctx context.Context, _, address string) (net.Conn, error) { return w.network.dial(ctx, m, address) },
+		Dial: func(ctx context.Context, _, address string) (net.Conn,
+			error,
+		) {
+			return w.network.dial(ctx, m, address)
+		},
 	}
 	w.running.Go(func() {
 		ctx, cancel := context.WithCancel(context.Background())

@@ -93,7 +93,8 @@ func Entry(id, name string, more ...string) string {
 // String is the configuration as YAML.
 func (c Config) String() string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "environment: playground\nhttp: {address: %q%s}\noperations: {address: 127.0.0.1:0, token: %q}\nstore: {%s}\n",
+	fmt.Fprintf(&text, "environment: playground\nhttp: {address: %q%s}\noperations: {address: 127.0.0.1:0, token: "+
+		"%q}\nstore: {%s}\n",
 		either(c.API, "127.0.0.1:0"), before(", ", c.HTTP), either(c.Operator, Operator), c.Store)
 	for _, section := range c.Sections {
 		fmt.Fprintln(&text, section)

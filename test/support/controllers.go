@@ -122,7 +122,8 @@ func (c *Controllers) WaitLocked(lane int) {
 // WaitAcked waits until every report of the controller is saved.
 func (c *Controllers) WaitAcked(lane int) {
 	c.t.Helper()
-	Eventually(c.t, fmt.Sprintf("the reports of lane %d are acked", lane), func() bool { return c.Controller(lane).Unacked() == 0 },
+	Eventually(c.t, fmt.Sprintf("the reports of lane %d are acked", lane),
+		func() bool { return c.Controller(lane).Unacked() == 0 },
 		func() any { return c.Controller(lane).Unacked() })
 }
 

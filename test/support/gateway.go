@@ -99,7 +99,8 @@ func ServeCommand(config string) *exec.Cmd { return Command("serve", "--config",
 
 // Limit returns the command under a limit of the shell's ulimit, such as "-n 400".
 func Limit(cmd *exec.Cmd, limit string) *exec.Cmd {
-	limited := exec.Command("sh", slices.Concat([]string{"-c", "ulimit " + limit + ` && exec "$0" "$@"`, cmd.Path}, cmd.Args[1:])...)
+	limited := exec.Command("sh", slices.Concat([]string{"-c", "ulimit " + limit + ` && exec "$0" "$@"`, cmd.Path},
+		cmd.Args[1:])...)
 	limited.Env = cmd.Env
 	return limited
 }

@@ -96,7 +96,8 @@ func ParseMetrics(t testing.TB, text string) Metrics {
 func (m Metrics) Metric(series string) string {
 	name, _, _ := strings.Cut(series, "{")
 	for _, end := range []string{"_bucket", "_sum", "_count"} {
-		if histogram, found := strings.CutSuffix(name, end); found && !slices.Contains([]string{"", "counter", "gauge"}, m.Kind[histogram]) {
+		if histogram, found := strings.CutSuffix(name, end); found && !slices.Contains([]string{"", "counter", "gauge"},
+			m.Kind[histogram]) {
 			return histogram
 		}
 	}

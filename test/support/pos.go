@@ -246,7 +246,8 @@ func (e Event) UnderWay() bool { return e.Attempt != nil && e.Attempt.Word == "u
 
 // Interrupted tells whether the event was attempted and the outcome is not known, or not yet.
 func (e Event) Interrupted() bool {
-	return e.UnderWay() || e.Attempt != nil && e.Attempt.Error != nil && strings.HasPrefix(*e.Attempt.Error, "interrupted")
+	return e.UnderWay() || e.Attempt != nil && e.Attempt.Error != nil &&
+		strings.HasPrefix(*e.Attempt.Error, "interrupted")
 }
 
 // Outcome is what became of the event: pending, under_way, the status of its attempt, or the first words of its error.

@@ -18,10 +18,11 @@ import (
 const (
 	connectTimeout   = 5 * time.Second
 	HandshakeTimeout = 5 * time.Second
-	idleTimeout      = 4 * time.Second  // less than servers have: Node.js closes an idle connection after 5 s, and a request that crosses the close is lost
-	PingAfter        = 15 * time.Second // without a frame on an HTTP/2 connection
-	PingTimeout      = 5 * time.Second
-	MaxHeaderBytes   = 64 << 10 // of an answer
+	// less than servers have: Node.js closes an idle connection after 5 s, and a request that crosses the close is lost
+	idleTimeout    = 4 * time.Second
+	PingAfter      = 15 * time.Second // without a frame on an HTTP/2 connection
+	PingTimeout    = 5 * time.Second
+	MaxHeaderBytes = 64 << 10 // of an answer
 )
 
 // DurationBuckets are the buckets of histograms of requests to integrators, in seconds.

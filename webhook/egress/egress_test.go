@@ -73,21 +73,36 @@ func TestTheReasonIsSaidWithoutAnyAddress(t *testing.T) {
 		err  error
 		want string
 	}{
-		"not allowed":             {operation("dial", ssrf.ErrProhibitedIP), "the address is not allowed"},
-		"no such name":            {operation("dial", &net.DNSError{IsNotFound: true}), "the host name is not known"},
-		"no name server":          {operation("dial", &net.DNSError{IsTimeout: true}), "the host name could not be looked up"},
-		"unknown authority":       {certificate(x509.UnknownAuthorityError{}), "its certificate is from an unknown authority"},
-		"another name":            {certificate(x509.HostnameError{}), "its certificate is for another name"},
-		"expired":                 {certificate(x509.CertificateInvalidError{Reason: x509.Expired}), "its certificate is not valid at this time"},
-		"not for servers":         {certificate(x509.CertificateInvalidError{Reason: x509.IncompatibleUsage}), "its certificate is not valid"},
+		"not allowed":  {operation("dial", ssrf.ErrProhibitedIP), "the address is not allowed"},
+		"no such name": {operation("dial", &net.DNSError{IsNotFound: true}), "the host name is not known"},
+		"no name server": {
+			operation("dial", &net.DNSError{IsTimeout: true}),
+			"the host name could not be looked up",
+		},
+		"unknown authority": {
+			certificate(x509.UnknownAuthorityError{}),
+			"its certificate is from an unknown authority",
+		},
+		"another name": {certificate(x509.HostnameError{}), "its certificate is for another name"},
+		"expired": {
+			certificate(x509.CertificateInvalidError{Reason: x509.Expired}),
+			"its certificate is not valid at this time",
+		},
+		"not for servers": {
+			certificate(x509.CertificateInvalidError{Reason: x509.IncompatibleUsage}),
+			"its certificate is not valid",
+		},
 		"wrong in some other way": {certificate(errors.New("x509: cannot sign")), "its certificate is not valid"},
 		"no TLS":                  {tls.RecordHeaderError{}, "it does not speak TLS"},
 		"http on an https port":   {http.ErrSchemeMismatch, "it does not speak TLS"},
 		"a TLS alert":             {operation("remote error", tls.AlertError(40)), "it refused the TLS handshake"},
-		"refused":                 {operation("dial", os.NewSyscallError("connect", syscall.ECONNREFUSED)), "the connection was refused"},
-		"no answer":               {operation("dial", os.ErrDeadlineExceeded), "no connection in time"},
-		"reset":                   {operation("read", os.NewSyscallError("read", syscall.ECONNRESET)), silent},
-		"something else":          {io.EOF, silent},
+		"refused": {
+			operation("dial", os.NewSyscallError("connect", syscall.ECONNREFUSED)),
+			"the connection was refused",
+		},
+		"no answer":      {operation("dial", os.ErrDeadlineExceeded), "no connection in time"},
+		"reset":          {operation("read", os.NewSyscallError("read", syscall.ECONNRESET)), silent},
+		"something else": {io.EOF, silent},
 	} {
 		require.Equal(t, tc.want, Reason(fmt.Errorf("get: %w", tc.err), silent), name)
 	}

@@ -65,10 +65,13 @@ func TestConnectingTakesNoLongerThanFiveSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		system := net.DefaultResolver
 		defer func() { net.DefaultResolver = system }()
-		net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			<-ctx.Done()
-			return nil, ctx.Err()
-		}}
+		net.DefaultResolver = &net.Resolver{
+			PreferGo: true,
+			Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+				<-ctx.Done()
+				return nil, ctx.Err()
+			},
+		}
 		begun := time.Now()
 		require.Error(t, get(t, Transport(false, 1), "http://integrator.test."))
 		require.LessOrEqual(t, time.Since(begun), 5*time.Second)
@@ -79,7 +82,8 @@ func TestConnectingTakesNoLongerThanFiveSeconds(t *testing.T) {
 func TestATLSHandshakeTakesNoLongerThanFiveSeconds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()
-		err := get(t, pipeTransport(func(silent net.Conn) { _, _ = io.Copy(io.Discard, silent) }), "https://integrator.test")
+		err := get(t, pipeTransport(func(silent net.Conn) { _, _ = io.Copy(io.Discard, silent) }),
+			"https://integrator.test")
 		require.Equal(t, "no connection in time", Reason(err, ""))
 		require.Equal(t, 5*time.Second, time.Since(begun))
 	})
@@ -103,7 +107,8 @@ func TestHeadersAreReadUpTo64KiB(t *testing.T) {
 	for size, fits := range map[int]bool{60 << 10: true, 70 << 10: false} {
 		synctest.Test(t, func(t *testing.T) {
 			closed := make(chan time.Time, 1)
-			transport := pipeTransport(answer("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nA: "+strings.Repeat("b", size)+"\r\n\r\n", closed))
+			transport := pipeTransport(answer("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nA: "+strings.Repeat("b", size)+
+				"\r\n\r\n", closed))
 			require.Equal(t, fits, get(t, transport, "http://integrator.test") == nil)
 			transport.CloseIdleConnections()
 			<-closed
@@ -132,7 +137,10 @@ func TestADeadHTTP2ConnectionIsLeftAfter20Seconds(t *testing.T) {
 		closed := make(chan time.Time)
 		transport := pipeTransport(func(conn net.Conn) {
 			connection := &severed{Conn: conn}
-			server := tls.Server(connection, &tls.Config{Certificates: certified.TLS.Certificates, NextProtos: []string{"h2"}})
+			server := tls.Server(connection, &tls.Config{
+				Certificates: certified.TLS.Certificates,
+				NextProtos:   []string{"h2"},
+			})
 			_, _ = server.Read(make([]byte, 4096))                 // what a client begins with
 			_, _ = server.Write([]byte{0, 0, 0, 4, 0, 0, 0, 0, 0}) // its SETTINGS
 			connection.gone.Store(true)

@@ -37,7 +37,9 @@ const (
 func (c Curve) SVG(to io.Writer) error {
 	var b strings.Builder
 	x, y := c.axes()
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %g %g" font-family="sans-serif" font-size="12">`+"\n", width, height)
+	fmt.Fprintf(&b,
+		`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %g %g" font-family="sans-serif" font-size="12">`+
+			"\n", width, height)
 	fmt.Fprintf(&b, `<rect width="%g" height="%g" fill="white"/>`+"\n", width, height)
 	text(&b, width/2, 20, "middle", c.Title)
 	text(&b, width/2, height-12, "middle", c.X)
@@ -64,7 +66,8 @@ func (c Curve) SVG(to io.Writer) error {
 			path = append(path, fmt.Sprintf("%.1f,%.1f", px, py))
 			marks = append(marks, mark(px, py))
 		}
-		fmt.Fprintf(&b, `<polyline points="%s" fill="none" stroke="%s" stroke-width="2" stroke-dasharray="%s"/>`+"\n%s\n",
+		fmt.Fprintf(&b, `<polyline points="%s" fill="none" stroke="%s" stroke-width="2" stroke-dasharray="%s"/>`+
+			"\n%s\n",
 			strings.Join(path, " "), color, dashes, strings.Join(marks, ""))
 	}
 	dot := func(x, y float64) string { return fmt.Sprintf(`<circle cx="%.1f" cy="%.1f" r="4" fill="#04c"/>`, x, y) }

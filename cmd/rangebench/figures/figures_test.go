@@ -46,7 +46,8 @@ func TestGoals(t *testing.T) {
 		require.Equal(t, c.verdict, f.Verdict(), "%+v", c.goal)
 		require.Equal(t, c.verdict == "missed", f.Missed())
 	}
-	require.Empty(t, figures.Figure{Ours: []float64{8}, Goal: figures.AtMost(1)}.Verdict(), "there is no limit to hold it against")
+	require.Empty(t, figures.Figure{Ours: []float64{8}, Goal: figures.AtMost(1)}.Verdict(),
+		"there is no limit to hold it against")
 }
 
 func TestMedianAndPercentile(t *testing.T) {
@@ -65,7 +66,10 @@ func TestMedianAndPercentile(t *testing.T) {
 func TestTheTableIsAligned(t *testing.T) {
 	var out strings.Builder
 	require.NoError(t, figures.Table(&out, []figures.Figure{
-		{Name: "expiry p99", Unit: "ms", Ours: []float64{1.5, 3, 2}, Floor: []float64{1, 1, 1}, Goal: figures.AtMost(1.5)},
+		{
+			Name: "expiry p99", Unit: "ms", Ours: []float64{1.5, 3, 2}, Floor: []float64{1, 1, 1},
+			Goal: figures.AtMost(1.5),
+		},
 		{Name: "memory", Unit: "KB", Ours: []float64{2.75}, Goal: figures.Below(3)},
 	}))
 	require.Equal(t, strings.Join([]string{

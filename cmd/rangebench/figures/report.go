@@ -57,7 +57,10 @@ func (r Report) JSON(to io.Writer) error {
 	out.SetIndent("", "  ")
 	return out.Encode(map[string]any{
 		"begun": r.Begun.UTC(), "seconds": r.Took.Seconds(),
-		"machine": map[string]any{"go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH, "cores": runtime.NumCPU()},
+		"machine": map[string]any{
+			"go": runtime.Version(), "os": runtime.GOOS, "arch": runtime.GOARCH,
+			"cores": runtime.NumCPU(),
+		},
 		"figures": entries, "curves": r.Curves, "not_measured": r.Left,
 	})
 }

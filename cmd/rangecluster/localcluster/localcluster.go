@@ -130,20 +130,24 @@ func freeAddress() (string, error) {
 // text is the configuration that all nodes share. What differs is in the environment of each.
 func (c *Cluster) text() []byte {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "environment: playground\nhttp: {limits: {requests: 0}}\noperations: {token: %s}\nstore: {redis: \"redis://%s/0\"}\n"+
+	fmt.Fprintf(&b, "environment: playground\nhttp: {limits: {requests: 0}}\noperations: {token: %s}\nstore: {redis: "+
+		"\"redis://%s/0\"}\n"+
 		"nodes: {name: node, address: \"127.0.0.1:0\", ttl: %s}\nlog: {level: warn}\n", Operator, c.Redis, c.TTL)
 	if c.Dialed > 0 {
 		b.WriteString("controllers: {address: \"127.0.0.1:0\", admit: 10000}\n")
 	}
 	b.WriteString("ranges:\n")
 	for n := range c.Ranges {
-		fmt.Fprintf(&b, "  - id: %s\n    name: Range %d\n    tokens: [%s]\n    groups: [{id: %s, name: Public}]\n    bays: [{id: %s, name: Bay}]\n    lanes:\n",
+		fmt.Fprintf(&b, "  - id: %s\n    name: Range %d\n    tokens: [%s]\n    groups: [{id: %s, name: Public}]\n "+
+			"   bays: [{id: %s, name: Bay}]\n    lanes:\n",
 			RangeID(n), n+1, Token(n), GroupID(n), numbered("55555555-5555-4555-8555-%012d", n))
 		for lane := range c.Lanes {
-			fmt.Fprintf(&b, "      - {id: %s, name: Lane %d, bay: %s}\n", LaneID(n, lane), lane+1, numbered("55555555-5555-4555-8555-%012d", n))
+			fmt.Fprintf(&b, "      - {id: %s, name: Lane %d, bay: %s}\n", LaneID(n, lane), lane+1,
+				numbered("55555555-5555-4555-8555-%012d", n))
 		}
 		for lane := range c.Dialed {
-			fmt.Fprintf(&b, "      - {id: %s, name: Lane %d, bay: %s, link: {driver: incoming, key: %q}}\n", DialedID(n, lane), c.Lanes+lane+1,
+			fmt.Fprintf(&b, "      - {id: %s, name: Lane %d, bay: %s, link: {driver: incoming, key: %q}}\n",
+				DialedID(n, lane), c.Lanes+lane+1,
 				numbered("55555555-5555-4555-8555-%012d", n), LinkKey)
 		}
 	}
@@ -175,7 +179,8 @@ func (n *Node) Start() error {
 		process.Env = append(process.Env, "RANGEGATE_CONTROLLERS_ADDRESS="+n.Dial)
 	}
 	process.Stderr = log
-	process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true} // an interrupt is for this program
+	// an interrupt is for this program
+	process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 	if err := process.Start(); err != nil {
 		return errors.Join(err, log.Close())
 	}

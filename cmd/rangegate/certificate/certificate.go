@@ -118,11 +118,13 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 	return &Metrics{
 		expiry: factory.NewGaugeVec(prometheus.GaugeOpts{
 			Namespace: "rangegate", Name: "tls_certificate_expiry_timestamp_seconds",
-			Help: "When the TLS certificate in use expires, by the address that it is served at (http, operations, nodes).",
+			Help: "When the TLS certificate in use expires, by the address that it is served at (http, " +
+				"operations, nodes).",
 		}, []string{"address"}),
 		successful: factory.NewGaugeVec(prometheus.GaugeOpts{
 			Namespace: "rangegate", Name: "tls_certificate_last_reload_successful",
-			Help: "1 while the TLS certificate in use is the one in the files, 0 while the files have one that cannot be used.",
+			Help: "1 while the TLS certificate in use is the one in the files, 0 while the files have one " +
+				"that cannot be used.",
 		}, []string{"address"}),
 	}
 }
@@ -193,7 +195,11 @@ func (w *Watcher) Config() *tls.Config {
 	if w.ca == "" {
 		return &tls.Config{
 			MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
-			GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return w.current.Load().Certificate, nil },
+			GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate,
+				error,
+			) {
+				return w.current.Load().Certificate, nil
+			},
 		}
 	}
 	return &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {

@@ -142,7 +142,8 @@ func TestARetargetedLinkIsANewPair(t *testing.T) {
 			require.NoError(t, os.Rename(link+".new", link))
 			if s.Watcher == nil {
 				var err error
-				s.Watcher, err = certificate.Watch("http", files, certificate.NewMetrics(s.registry), zerolog.New(s.log))
+				s.Watcher, err = certificate.Watch("http", files, certificate.NewMetrics(s.registry),
+					zerolog.New(s.log))
 				require.NoError(t, err)
 				defer s.Close()
 			}

@@ -65,10 +65,13 @@ func TestNodesVerifyEachOther(t *testing.T) {
 	a, b := node(ca.Sign(t, "127.0.0.1"), ca), node(ca.Sign(t, "b.example"), ca)
 	require.NoError(t, get(t, a.Config(), b.ClientConfig("127.0.0.1")))
 
-	require.ErrorContains(t, get(t, b.Config(), a.ClientConfig("127.0.0.1")), "127.0.0.1", "it is no certificate of that host")
+	require.ErrorContains(t, get(t, b.Config(), a.ClientConfig("127.0.0.1")), "127.0.0.1",
+		"it is no certificate of that host")
 	stranger := node(other.Sign(t, "127.0.0.1"), ca)
-	require.ErrorContains(t, get(t, a.Config(), stranger.ClientConfig("127.0.0.1")), "certificate", "the client's is of another authority")
-	require.ErrorContains(t, get(t, stranger.Config(), a.ClientConfig("127.0.0.1")), "unknown authority", "the server's is of another authority")
+	require.ErrorContains(t, get(t, a.Config(), stranger.ClientConfig("127.0.0.1")), "certificate",
+		"the client's is of another authority")
+	require.ErrorContains(t, get(t, stranger.Config(), a.ClientConfig("127.0.0.1")), "unknown authority",
+		"the server's is of another authority")
 	without := a.ClientConfig("127.0.0.1")
 	without.Certificates = nil
 	require.ErrorContains(t, get(t, a.Config(), without), "certificate required")

@@ -80,7 +80,11 @@ func manyRanges(ranges, lanesPerRange int) config.Config {
 			r.Lanes = append(r.Lanes, config.Lane{
 				ID: uuid.New(), Name: fmt.Sprintf("Lane %d", j+1), Accessible: true,
 				ScreenKey: "0123456789abcdefghijkl",
-				Link:      config.Link{Driver: config.DriverWebSocket, Address: fmt.Sprintf("wss://10.%d.%d.%d:7400/lane", i/250, i%250, j), Key: "0123456789abcdefghijkl"},
+				Link: config.Link{
+					Driver:  config.DriverWebSocket,
+					Address: fmt.Sprintf("wss://10.%d.%d.%d:7400/lane", i/250, i%250, j),
+					Key:     "0123456789abcdefghijkl",
+				},
 			})
 		}
 		c.Ranges = append(c.Ranges, r)

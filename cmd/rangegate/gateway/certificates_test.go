@@ -33,7 +33,8 @@ func TestOldVersionsOfTLSAreRefused(t *testing.T) {
 	p := certificatetest.Issue(t, time.Hour)
 	var files config.TLS
 	files.Certificate, files.Key = p.Files(t)
-	watched, err := watchCertificates(config.Config{HTTP: config.HTTP{TLS: files}}, prometheus.NewRegistry(), zerolog.Nop())
+	watched, err := watchCertificates(config.Config{HTTP: config.HTTP{TLS: files}},
+		prometheus.NewRegistry(), zerolog.Nop())
 	require.NoError(t, err)
 	defer watched.close()
 	_, err = watched.read()
@@ -47,7 +48,8 @@ func TestOldVersionsOfTLSAreRefused(t *testing.T) {
 	})
 	require.NoError(t, err)
 	defer s.close(time.Second)
-	_, err = tls.Dial("tcp", strings.TrimPrefix(s.url, "https://"), &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11})
+	_, err = tls.Dial("tcp", strings.TrimPrefix(s.url, "https://"),
+		&tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11})
 	require.ErrorContains(t, err, "protocol version")
 	line, err := bufio.NewReader(read).ReadString('\n')
 	require.NoError(t, err)
@@ -82,7 +84,10 @@ func TestARefusedReloadReplacesNoCertificate(t *testing.T) {
 		next := before
 		next.Ranges = nil // which does not run, so that it cannot end either
 		registry := prometheus.NewRegistry()
-		s := &Gateway{log: zerolog.Nop(), clock: clocktest.New(), read: func() (config.Config, error) { return next, nil }}
+		s := &Gateway{
+			log: zerolog.Nop(), clock: clocktest.New(),
+			read: func() (config.Config, error) { return next, nil },
+		}
 		s.ownership = single{s, nil}
 		s.actors = actors.NewGateway(s.clock, nil, metrics.New(registry), s.log)
 		defer func() { require.NoError(t, s.actors.Stop(t.Context())) }()
@@ -97,7 +102,10 @@ func TestARefusedReloadReplacesNoCertificate(t *testing.T) {
 			var refused interface{ Code() string }
 			require.ErrorAs(t, err, &refused)
 			require.Equal(t, reason, refused.Code())
-			for _, watched := range []interface{ Leaf() *x509.Certificate }{s.certificates.http, s.certificates.operations} {
+			for _, watched := range []interface{ Leaf() *x509.Certificate }{
+				s.certificates.http,
+				s.certificates.operations,
+			} {
 				require.Equal(t, certificatetest.Block(first.Certificate), watched.Leaf().Raw)
 			}
 		}

@@ -78,7 +78,8 @@ func (w *offsetWatch) measure(ctx context.Context) {
 	case clock.OffsetTolerated:
 		line, message = w.log.Warn(), "this machine's clock is off that of the Redis server: look at NTP on both"
 	case clock.OffsetRefused:
-		line, message = w.log.Error(), "this machine's clock is far off that of the Redis server: among several nodes, this one takes no ranges"
+		line, message = w.log.Error(), "this machine's clock is far off that of the Redis server: among several "+
+			"nodes, this one takes no ranges"
 	}
 	line.Dur("ahead", offset.Ahead).Dur("bound", bound).Msg(message)
 }

@@ -84,7 +84,10 @@ type connectionGroup struct {
 }
 
 func newConnectionGroup(name string, limit int) *connectionGroup {
-	return &connectionGroup{name: name, limit: max(1, limit), queue: [serving]*list.List{waiting: list.New(), unverified: list.New()}}
+	return &connectionGroup{
+		name: name, limit: max(1, limit),
+		queue: [serving]*list.List{waiting: list.New(), unverified: list.New()},
+	}
 }
 
 func newConnectionLimits(metrics *connectionMetrics, exempt func(netip.Addr) bool) *connectionLimits {
@@ -327,9 +330,10 @@ type connectionMetrics struct{ connections *prometheus.CounterVec }
 func newConnectionMetrics(registry prometheus.Registerer) *connectionMetrics {
 	m := &connectionMetrics{prometheus.NewCounterVec(prometheus.CounterOpts{
 		Namespace: "rangegate", Name: "connections_limited_total",
-		Help: "Connections that were refused, or displaced by a new one, by the limit that was reached: of one host, of all hosts " +
-			"without valid credentials (unauthenticated), or of all; and connections of HTTP/2 that were closed after too many requests without " +
-			"valid credentials. Normal is 0; a client that opens many at once, or holds them, is one reason.",
+		Help: "Connections that were refused, or displaced by a new one, by the limit that was reached: of one " +
+			"host, of all hosts without valid credentials (unauthenticated), or of all; and connections of " +
+			"HTTP/2 that were closed after too many requests without valid credentials. Normal is 0; a client that " +
+			"opens many at once, or holds them, is one reason.",
 	}, []string{"limit", "outcome"})}
 	registry.MustRegister(m.connections)
 	for _, limit := range []string{hostGroup, unauthenticatedGroup, allGroup} {

@@ -204,7 +204,8 @@ func TestAHostStaysKnown(t *testing.T) {
 func TestKnownHostsAreBounded(t *testing.T) {
 	l := fixtureLimits()
 	for n := range 3 * maxKnown {
-		c, _ := admit(t, l, netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, byte(n >> 16), byte(n >> 8), byte(n)}), 4000).String())
+		c, _ := admit(t, l, netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, byte(n >> 16), byte(n >> 8), byte(n)}),
+			4000).String())
 		l.update(c, http.StateActive)
 		c.Authenticated()
 		require.NoError(t, c.Close())

@@ -220,7 +220,8 @@ func (g *Gateway) openSignIns(ctx context.Context) (err error) {
 // startClock takes the machine's clock. Where the store has one too, how far the two are apart is measured
 // from now on.
 func (g *Gateway) startClock(context.Context) error {
-	g.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	g.registry.MustRegister(collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	g.counts = metrics.New(g.registry)
 	machine, err := g.settings.Outside.openClock()
 	if err != nil {
@@ -284,7 +285,8 @@ func (g *Gateway) startOwnership(context.Context) error {
 		})
 	}
 	g.acceptor = g.newAcceptor()
-	g.registry.MustRegister(g.actors.Gauges(), buildInfo(g.version), readiness(g.ownership.ready), verifiedMetrics{g.settings.Verified, g.log})
+	g.registry.MustRegister(g.actors.Gauges(), buildInfo(g.version), readiness(g.ownership.ready),
+		verifiedMetrics{g.settings.Verified, g.log})
 	return nil
 }
 
@@ -309,12 +311,16 @@ func (g *Gateway) startRuntime(context.Context) error {
 	g.controllers = g.router.Route(refuseController, g.ofController)(g.acceptor)
 	g.activate(first)
 	g.reloads.finish(true)
-	g.listening = listening{metrics: newConnectionMetrics(g.registry), log: g.log, open: g.settings.Outside.Listen, failed: g.failed}
+	g.listening = listening{
+		metrics: newConnectionMetrics(g.registry), log: g.log, open: g.settings.Outside.Listen,
+		failed: g.failed,
+	}
 	return nil
 }
 
 func (g *Gateway) listenForOperators(context.Context) error {
-	operations, err := listen(g.settings.Config.Operations.Address, http.HandlerFunc(g.serveOperations), g.listening.with(g.certificates.operations, nil))
+	operations, err := listen(g.settings.Config.Operations.Address, http.HandlerFunc(g.serveOperations),
+		g.listening.with(g.certificates.operations, nil))
 	if err != nil {
 		return err
 	}
@@ -329,7 +335,8 @@ func (g *Gateway) listenForOperators(context.Context) error {
 // listenForClients serves the API's address and, among several nodes, what the others hand on. Their ends
 // answer the requests under way.
 func (g *Gateway) listenForClients(context.Context) error {
-	requests, err := listen(g.settings.Config.HTTP.Address, http.HandlerFunc(g.serveRequests), g.listening.with(g.certificates.http, g.isProxy))
+	requests, err := listen(g.settings.Config.HTTP.Address, http.HandlerFunc(g.serveRequests),
+		g.listening.with(g.certificates.http, g.isProxy))
 	if err != nil {
 		return err
 	}
@@ -356,7 +363,8 @@ func (g *Gateway) listenForClients(context.Context) error {
 // that run still answer.
 func (g *Gateway) startRanges(ctx context.Context) error {
 	urls := g.addresses
-	g.log.Info().Str("api", urls.API).Str("operations", urls.Operations).Str("controllers", urls.Controllers).Str("version", g.version).
+	g.log.Info().Str("api", urls.API).Str("operations", urls.Operations).Str("controllers", urls.Controllers).
+		Str("version", g.version).
 		Msg("listening")
 	if err := g.ownership.start(ctx); err != nil {
 		return err
@@ -400,7 +408,8 @@ func (g *Gateway) refreshSessions(ctx context.Context) {
 		err := g.sessions.Refresh(limited)
 		cancel()
 		if err != nil && !failing && ctx.Err() == nil {
-			g.log.Error().Err(err).Msg("sign-ins of staff: the store could not be read or written; they go on as they are known, and it is tried again")
+			g.log.Error().Err(err).Msg("sign-ins of staff: the store could not be read or written; they go on as " +
+				"they are known, and it is tried again")
 		}
 		failing = err != nil
 	}
@@ -420,7 +429,8 @@ func UserAgent(version string) string { return "rangegate/" + productVersion(ver
 // (devel) is devel.
 func productVersion(version string) string {
 	return strings.Map(func(r rune) rune {
-		if r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("!#$%&'*+-.^_`|~", r)) {
+		if r < utf8.RuneSelf && (unicode.IsLetter(r) || unicode.IsDigit(r) ||
+			strings.ContainsRune("!#$%&'*+-.^_`|~", r)) {
 			return r
 		}
 		return -1

@@ -53,8 +53,8 @@ func (g *Gateway) activate(next *gatewayRuntime) {
 	})
 	public := next.config.HTTP
 	if public.BehindProxy && len(public.TrustedProxies) == 0 {
-		g.log.Warn().Msg("http.behind_proxy without http.trusted_proxies: all clients count as one address, the proxy's, and " +
-			"are limited together when one guesses credentials; cookies are not kept to TLS")
+		g.log.Warn().Msg("http.behind_proxy without http.trusted_proxies: all clients count as one address, the " +
+			"proxy's, and are limited together when one guesses credentials; cookies are not kept to TLS")
 	}
 	limits := public.Limits
 	next.requests = api.New(api.Settings{
@@ -126,9 +126,15 @@ func (g *Gateway) screens(next *gatewayRuntime) api.Screens {
 	for _, r := range next.config.Ranges {
 		members := map[string]control.Member{}
 		for _, member := range r.Staff {
-			members[strings.TrimSpace(member.Name)] = control.Member{PINHash: member.PinHash.Reveal(), Officer: member.Role == config.RoleOfficer}
+			members[strings.TrimSpace(member.Name)] = control.Member{
+				PINHash: member.PinHash.Reveal(),
+				Officer: member.Role == config.RoleOfficer,
+			}
 		}
-		screens.Staff[r.ID] = control.RangeStaff{Name: strings.TrimSpace(r.Name), Members: members, OfficersRelease: r.ReleaseCeasefire == config.RoleOfficer}
+		screens.Staff[r.ID] = control.RangeStaff{
+			Name: strings.TrimSpace(r.Name), Members: members,
+			OfficersRelease: r.ReleaseCeasefire == config.RoleOfficer,
+		}
 		if r.Board != nil {
 			screens.Boards[r.ID] = wallboard.Board{Key: r.Board.Key.Reveal(), Names: r.Board.Names}
 		}

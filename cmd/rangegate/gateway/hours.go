@@ -18,7 +18,8 @@ func openingHours(h *config.Hours) *lanes.Hours {
 	}
 	for _, date := range h.Dates() {
 		day, _ := date.Time()
-		hours.Exceptions = append(hours.Exceptions, lanes.Exception{Date: lanes.DateOf(day), Openings: openings(h.Exceptions[date])})
+		hours.Exceptions = append(hours.Exceptions,
+			lanes.Exception{Date: lanes.DateOf(day), Openings: openings(h.Exceptions[date])})
 	}
 	return hours
 }

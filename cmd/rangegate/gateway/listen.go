@@ -34,13 +34,14 @@ const HeaderTimeout = 5 * time.Second
 
 // listening is what a server is made of, beside its address and its handler.
 type listening struct {
-	tls     *certificate.Watcher  // nil: plain HTTP
-	metrics *connectionMetrics    // of its connections
-	proxy   func(netip.Addr) bool // true for a trusted proxy, which may have any number of connections; nil: there is none
-	links   bool                  // controllers dial: a connection that has become a lane's link is under no limit
-	log     zerolog.Logger
-	open    func(address string) (net.Listener, error)
-	failed  chan<- error // gets the error of a server that serves no more
+	tls     *certificate.Watcher // nil: plain HTTP
+	metrics *connectionMetrics   // of its connections
+	// true for a trusted proxy, which may have any number of connections; nil: there is none
+	proxy  func(netip.Addr) bool
+	links  bool // controllers dial: a connection that has become a lane's link is under no limit
+	log    zerolog.Logger
+	open   func(address string) (net.Listener, error)
+	failed chan<- error // gets the error of a server that serves no more
 }
 
 // with returns the same for a server with that certificate and those trusted proxies.
@@ -191,7 +192,8 @@ func listenTCP(address string) (net.Listener, error) {
 	config := net.ListenConfig{Control: func(_, _ string, socket syscall.RawConn) error {
 		var refused error
 		err := socket.Control(func(fd uintptr) {
-			refused = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(unacknowledgedTimeout.Milliseconds()))
+			refused = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT,
+				int(unacknowledgedTimeout.Milliseconds()))
 		})
 		return errors.Join(err, refused)
 	}}

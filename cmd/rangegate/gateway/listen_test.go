@@ -109,7 +109,8 @@ func TestAConnectionOfHTTP2EndsAfterTooManyRequestsOfAStranger(t *testing.T) {
 			}
 			next := "/accepted"
 			if client.connections > 1 {
-				next = "/refused" // the gateway hears of the last one a little later, and would forgive all of them until then
+				// the gateway hears of the last one a little later, and would forgive all of them until then
+				next = "/refused"
 			}
 			require.Eventually(t, func() bool {
 				ask(next)
@@ -170,7 +171,8 @@ func TestAConnectionEndsWithARequestThatHasTwoLengths(t *testing.T) {
 	connection, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = connection.Close() })
-	_, err = fmt.Fprint(connection, "POST /first HTTP/1.1\r\nHost: gateway\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"+
+	_, err = fmt.Fprint(connection, "POST /first HTTP/1.1\r\nHost: gateway\r\nContent-Length: "+
+		"4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"+
 		"GET /smuggled HTTP/1.1\r\nHost: gateway\r\n\r\n")
 	require.NoError(t, err)
 	require.NoError(t, connection.SetReadDeadline(time.Now().Add(10*time.Second)))

@@ -49,7 +49,10 @@ func TestAGatewayInMemory(t *testing.T) {
 	g := gatewaytest.Serve(t, gateway.Settings{
 		Config: cfg, Version: "test", Log: zerolog.Nop(),
 		Outside: gateway.Outside{Listen: func(address string) (net.Listener, error) {
-			listeners[address] = &memoryListener{address: address, dialled: make(chan net.Conn), closed: make(chan struct{})}
+			listeners[address] = &memoryListener{
+				address: address, dialled: make(chan net.Conn),
+				closed: make(chan struct{}),
+			}
 			return listeners[address], nil
 		}},
 	})

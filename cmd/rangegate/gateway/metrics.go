@@ -20,7 +20,8 @@ func buildInfo(version string) prometheus.Collector {
 	}
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Namespace: "rangegate", Name: "build_info",
-		Help:        "Always 1; its labels say which build of the gateway runs: version, revision of the source, and version of Go.",
+		Help: "Always 1; its labels say which build of the gateway runs: version, revision of the source, " +
+			"and version of Go.",
 		ConstLabels: prometheus.Labels{"version": version, "revision": revision, "goversion": info.GoVersion},
 	}, func() float64 { return 1 })
 }
@@ -29,8 +30,8 @@ func buildInfo(version string) prometheus.Collector {
 func readiness(ready func() error) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Namespace: "rangegate", Name: "ready",
-		Help: "1 when /readyz says ready: every range runs, every lane is brought back and the store takes writes. 0 for some seconds " +
-			"after a start is normal; later it means that nothing can be sold on some range.",
+		Help: "1 when /readyz says ready: every range runs, every lane is brought back and the store takes writes. " +
+			"0 for some seconds after a start is normal; later it means that nothing can be sold on some range.",
 	}, func() float64 {
 		if ready() != nil {
 			return 0

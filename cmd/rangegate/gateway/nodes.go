@@ -28,7 +28,8 @@ func (g *Gateway) newRouter(c *config.Nodes) *routing.Router {
 		return nil
 	}
 	settings := routing.Settings{
-		Name: c.Name, Directory: node.keeper, Dial: g.settings.Outside.Dial, Metrics: routing.NewMetrics(g.registry), Log: g.log,
+		Name: c.Name, Directory: node.keeper, Dial: g.settings.Outside.Dial,
+		Metrics: routing.NewMetrics(g.registry), Log: g.log,
 	}
 	if redis, ok := g.clock.(*clock.Shared); ok {
 		settings.Clock = redis
@@ -67,7 +68,8 @@ func (s shared) believes(r *http.Request, entry string, log zerolog.Logger) bool
 	})
 	if !believed {
 		log.Warn().Str("from", r.RemoteAddr).Str("entry", entry).Strs("names", certificate.Names(shown)).
-			Msg("a request that claims to be handed on is refused: its certificate is not valid for the host of a living node of that name")
+			Msg("a request that claims to be handed on is refused: its certificate is not valid for the host of " +
+				"a living node of that name")
 	}
 	return believed
 }

@@ -32,7 +32,8 @@ func TestAnyNodeServesEveryRange(t *testing.T) {
 	require.False(t, owner.HandsOn())
 
 	// Sold through one, read through the other, repeated through both.
-	create := `{"customer_name":"Jo","lane_id":"` + gatewaytest.DemoLane + `","group_id":"` + gatewaytest.DemoGroup + `","duration":30}`
+	create := `{"customer_name":"Jo","lane_id":"` + gatewaytest.DemoLane + `","group_id":"` + gatewaytest.DemoGroup +
+		`","duration":30}`
 	var sold, again struct {
 		ID string `json:"session_id"`
 	}
@@ -48,20 +49,25 @@ func TestAnyNodeServesEveryRange(t *testing.T) {
 		require.Equal(t, http.StatusNotFound, g.POS("GET", "/sessions/"+gatewaytest.DemoLane, "").Status)
 		require.Equal(t, http.StatusConflict, g.POS("POST", "/sessions", create).Status)
 		require.Equal(t, http.StatusNotFound, g.POS("GET", "/nowhere", "").Status)
-		require.Equal(t, http.StatusUnprocessableEntity, g.POS("POST", "/sessions", create+" ", "Idempotency-Key", "one").Status)
+		require.Equal(t, http.StatusUnprocessableEntity,
+			g.POS("POST", "/sessions", create+" ", "Idempotency-Key", "one").Status)
 	}
 
 	// Staff sign in at either, and their cookie is good at both.
-	signIn := entry.Request("POST", "/control/sign-in", `{"range_id":"`+gatewaytest.DemoRange+`","name":"sam","pin":"1234"}`, nil)
+	signIn := entry.Request("POST", "/control/sign-in", `{"range_id":"`+gatewaytest.DemoRange+
+		`","name":"sam","pin":"1234"}`, nil)
 	require.Equal(t, http.StatusNoContent, signIn.Status)
-	wrong := entry.Request("POST", "/control/sign-in", `{"range_id":"`+gatewaytest.DemoRange+`","name":"sam","pin":"4321"}`, nil)
+	wrong := entry.Request("POST", "/control/sign-in", `{"range_id":"`+gatewaytest.DemoRange+
+		`","name":"sam","pin":"4321"}`, nil)
 	require.Equal(t, http.StatusUnauthorized, wrong.Status)
 	laneSignIn := entry.Request("GET", "/lane/"+gatewaytest.DemoLane+"?key=playground-lane-1-screen", "", nil)
 	require.Equal(t, http.StatusSeeOther, laneSignIn.Status)
 	board := entry.Request("GET", "/board/"+gatewaytest.DemoRange+"?key=playground-wall-board", "", nil)
 	require.Equal(t, http.StatusSeeOther, board.Status)
 	for _, g := range nodes {
-		for path, cookie := range map[string]*http.Cookie{"/control/stream": signIn.Cookies[0], "/lane/" + gatewaytest.DemoLane + "/stream": laneSignIn.Cookies[0], "/board/" + gatewaytest.DemoRange + "/stream": board.Cookies[0]} {
+		for path, cookie := range map[string]*http.Cookie{"/control/stream": signIn.Cookies[0], "/lane/" +
+			gatewaytest.DemoLane + "/stream": laneSignIn.Cookies[0], "/board/" + gatewaytest.DemoRange +
+			"/stream": board.Cookies[0]} {
 			stream := g.Request("GET", path, "", cookie)
 			require.Equal(t, http.StatusOK, stream.Status)
 			first, err := bufio.NewReader(stream.Body).ReadString('\n')
@@ -70,19 +76,23 @@ func TestAnyNodeServesEveryRange(t *testing.T) {
 			_ = stream.Body.Close()
 		}
 		require.Equal(t, http.StatusOK, g.Request("GET", "/control/api/health", "", signIn.Cookies[0]).Status)
-		require.Equal(t, http.StatusOK, g.Request("GET", "/lane/"+gatewaytest.DemoLane, "", laneSignIn.Cookies[0]).Status)
+		require.Equal(t, http.StatusOK, g.Request("GET", "/lane/"+gatewaytest.DemoLane, "",
+			laneSignIn.Cookies[0]).Status)
 	}
 
 	// An operator's ceasefire through either is in force on the range.
 	for on, g := range map[string]*gatewaytest.Gateway{"true": entry, "false": owner} {
-		held := g.With("PUT", g.Operations+"/ranges/"+gatewaytest.DemoRange+"/holds", `{"scope":"range","on":`+on+`}`, "Authorization", "Bearer operator")
+		held := g.With("PUT", g.Operations+"/ranges/"+gatewaytest.DemoRange+"/holds", `{"scope":"range","on":`+on+`}`,
+			"Authorization", "Bearer operator")
 		require.Equal(t, http.StatusOK, held.Status)
 	}
-	require.Equal(t, http.StatusUnauthorized, entry.With("GET", entry.Operations+"/ranges/"+gatewaytest.DemoRange+"/holds", "", "Authorization", "Bearer x").Status)
+	require.Equal(t, http.StatusUnauthorized, entry.With("GET", entry.Operations+"/ranges/"+gatewaytest.DemoRange+
+		"/holds", "", "Authorization", "Bearer x").Status)
 
 	// The owner stops: the other takes its ranges.
 	owner.Stop()
-	require.Eventually(t, func() bool { return entry.POS("GET", "/sessions/"+sold.ID, "").Status == 200 }, 30*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return entry.POS("GET", "/sessions/"+sold.ID, "").Status == 200 },
+		30*time.Second, 20*time.Millisecond)
 	entry.Stop()
 }
 
@@ -122,14 +132,16 @@ func TestAControllerAtAnotherNodeIsRelayed(t *testing.T) {
 	for _, g := range nodes {
 		for _, on := range []bool{true, false} {
 			var reached struct{ Confirmed []string }
-			held := g.With("PUT", g.Operations+"/ranges/"+gatewaytest.DemoRange+"/holds", fmt.Sprintf(`{"scope":"range","on":%t}`, on), "Authorization", "Bearer operator")
+			held := g.With("PUT", g.Operations+"/ranges/"+gatewaytest.DemoRange+"/holds",
+				fmt.Sprintf(`{"scope":"range","on":%t}`, on), "Authorization", "Bearer operator")
 			require.Equal(t, http.StatusOK, held.Status)
 			held.Decode(t, &reached)
 			require.Contains(t, reached.Confirmed, gatewaytest.DemoLane)
 		}
 	}
 	owner.Stop() // the entry takes the range over, and the controller, which dials again, is its own
-	require.Eventually(t, func() bool { return entry.POS("GET", "/lanes", "").Status == 200 && link() == "up" }, 60*time.Second, 50*time.Millisecond)
+	require.Eventually(t, func() bool { return entry.POS("GET", "/lanes", "").Status == 200 && link() == "up" },
+		60*time.Second, 50*time.Millisecond)
 	entry.Stop()
 }
 
@@ -149,11 +161,17 @@ func TestOnlyTheCertificateOfALivingNodeIsBelieved(t *testing.T) {
 		require.NoError(t, err)
 		authorities := x509.NewCertPool()
 		require.True(t, authorities.AppendCertsFromPEM(a.Authority.Certificate))
-		transport := &http.Transport{TLSClientConfig: &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: authorities}}
+		transport := &http.Transport{TLSClientConfig: &tls.Config{
+			Certificates: []tls.Certificate{pair},
+			RootCAs:      authorities,
+		}}
 		defer transport.CloseIdleConnections()
 		request, err := http.NewRequest("GET", "https://"+list.Nodes[0].Address+"/api/v2/pos/openapi.json", nil)
 		require.NoError(t, err)
-		for name, value := range map[string]string{"Entry": entry, "Service": "requests", "Client": "203.0.113.9:4711", "Tls": "true"} {
+		for name, value := range map[string]string{
+			"Entry": entry, "Service": "requests", "Client": "203.0.113.9:4711",
+			"Tls": "true",
+		} {
 			request.Header.Set("Rangegate-"+name, value)
 		}
 		response, err := transport.RoundTrip(request)

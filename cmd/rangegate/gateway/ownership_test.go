@@ -123,14 +123,16 @@ func TestOwnership(t *testing.T) {
 			require.Equal(t, http.StatusOK, g.lanes(first))
 			require.Equal(t, http.StatusUnauthorized, g.lanes(second))
 			status, sold := g.call("POST", g.URL+"/api/v2/pos/sessions", first, `{"customer_name":"Jo","group_id":"`+
-				cfg.Ranges[0].Groups[0].ID.String()+`","lane_id":"`+cfg.Ranges[0].Lanes[0].ID.String()+`","duration":60}`)
+				cfg.Ranges[0].Groups[0].ID.String()+`","lane_id":"`+cfg.Ranges[0].Lanes[0].ID.String()+
+				`","duration":60}`)
 			require.Equal(t, http.StatusCreated, status, sold)
 
 			g.reload(func(c *config.Config) {
 				c.Ranges = append(slices.Clone(c.Ranges), other)
 				c.Ranges[0].Name = "Another name"
 			})
-			require.Eventually(t, func() bool { return g.lanes(second) == http.StatusOK }, 30*time.Second, 20*time.Millisecond)
+			require.Eventually(t, func() bool { return g.lanes(second) == http.StatusOK }, 30*time.Second,
+				20*time.Millisecond)
 			g.ready()
 			g.reload(func(c *config.Config) { c.Ranges = c.Ranges[:1] })
 			require.Equal(t, http.StatusUnauthorized, g.lanes(second))

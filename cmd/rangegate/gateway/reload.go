@@ -36,7 +36,8 @@ func (g *Gateway) Reload(ctx context.Context, who string, force bool) (api.Reloa
 		line = g.log.Error().Err(err)
 	}
 	line.Str("by", who).Bool("force", force).Strs("keys", d.Keys).Int("ranges_added", len(d.Added)).
-		Int("ranges_changed", len(d.Changed)).Int("ranges_removed", len(d.Removed)).Dur("duration_ms", time.Since(started)).Msg("reload")
+		Int("ranges_changed", len(d.Changed)).Int("ranges_removed", len(d.Removed)).
+		Dur("duration_ms", time.Since(started)).Msg("reload")
 	if err != nil {
 		return api.Reloaded{}, err
 	}
@@ -47,7 +48,8 @@ func (g *Gateway) Reload(ctx context.Context, who string, force bool) (api.Reloa
 func (g *Gateway) tryReload(ctx context.Context, who string, force bool) (config.Difference, error) {
 	var none config.Difference
 	if g.read == nil {
-		return none, api.RefuseReload(api.NoConfiguration, errors.New("this gateway was not started with a configuration file"))
+		return none, api.RefuseReload(api.NoConfiguration,
+			errors.New("this gateway was not started with a configuration file"))
 	}
 	cfg, err := g.read()
 	if err != nil {
@@ -60,7 +62,8 @@ func (g *Gateway) tryReload(ctx context.Context, who string, force bool) (config
 	}
 	if len(d.Restart) > 0 {
 		return none, api.RefuseReload(api.NeedsRestart,
-			fmt.Errorf("different, and only a restart can change it: %s; nothing was changed", strings.Join(d.Restart, ", ")))
+			fmt.Errorf("different, and only a restart can change it: %s; nothing was changed",
+				strings.Join(d.Restart, ", ")))
 	}
 	useCertificates, err := g.certificates.read()
 	if err != nil {
@@ -102,7 +105,10 @@ func (g *gatewayRuntime) rangeChanges(d config.Difference, who string, force boo
 		changes.Begin = append(changes.Begin, g.ranges[id].settings)
 	}
 	for _, change := range d.Changed {
-		changes.Change = append(changes.Change, actors.Changed{Settings: g.ranges[change.ID].settings, Renew: change.Reconnect})
+		changes.Change = append(changes.Change, actors.Changed{
+			Settings: g.ranges[change.ID].settings,
+			Renew:    change.Reconnect,
+		})
 	}
 	return changes
 }
@@ -118,7 +124,8 @@ func (g *Gateway) reloaded(d config.Difference) api.Reloaded {
 	add("added", d.Added)
 	for _, r := range d.Changed {
 		answer.Ranges = append(answer.Ranges, api.ReloadedRange{
-			ID: r.ID, Change: "changed", Keys: r.Keys, Added: r.Added, Changed: r.Changed, Removed: r.Removed, Renewed: r.Reconnect,
+			ID: r.ID, Change: "changed", Keys: r.Keys, Added: r.Added, Changed: r.Changed, Removed: r.Removed,
+			Renewed: r.Reconnect,
 		})
 	}
 	add("removed", d.Removed)
@@ -138,7 +145,8 @@ func newReloadMetrics(registry prometheus.Registerer) *reloadMetrics {
 	return &reloadMetrics{
 		successful: factory.NewGauge(prometheus.GaugeOpts{
 			Namespace: "rangegate", Name: "config_last_reload_successful",
-			Help: "0 after the configuration was to be reloaded and was refused: what is in the file is not in force. 1 otherwise.",
+			Help: "0 after the configuration was to be reloaded and was refused: what is in the file is not in " +
+				"force. 1 otherwise.",
 		}),
 		succeededAt: factory.NewGauge(prometheus.GaugeOpts{
 			Namespace: "rangegate", Name: "config_last_reload_success_timestamp_seconds",

@@ -40,7 +40,8 @@ func TestTheCertificateIsRenewedUnderAnOpenScreen(t *testing.T) {
 	require.True(t, strings.HasPrefix(g.URL, "https://") && strings.HasPrefix(g.Operations, "https://"))
 
 	before := trustingClient(t, first)
-	signIn := g.RequestVia(before, "POST", g.URL+"/control/sign-in", `{"range_id":"11111111-1111-4111-8111-111111111111","name":"sam","pin":"1234"}`, nil)
+	signIn := g.RequestVia(before, "POST", g.URL+"/control/sign-in",
+		`{"range_id":"11111111-1111-4111-8111-111111111111","name":"sam","pin":"1234"}`, nil)
 	require.Equal(t, http.StatusNoContent, signIn.Status)
 	require.Equal(t, 2, signIn.ProtoMajor)
 	require.True(t, signIn.Cookies[0].Secure)
@@ -62,7 +63,8 @@ func TestTheCertificateIsRenewedUnderAnOpenScreen(t *testing.T) {
 	certificatetest.Replace(t, files.Key, second.Key)
 	certificatetest.Replace(t, files.Certificate, second.Certificate)
 	require.Eventually(t, func() bool {
-		connection, err := tls.Dial("tcp", strings.TrimPrefix(g.URL, "https://"), trustingClient(t, second).TLSClientConfig)
+		connection, err := tls.Dial("tcp", strings.TrimPrefix(g.URL, "https://"),
+			trustingClient(t, second).TLSClientConfig)
 		if err != nil {
 			return false
 		}
@@ -76,7 +78,9 @@ func TestTheCertificateIsRenewedUnderAnOpenScreen(t *testing.T) {
 	text, err := io.ReadAll(metrics.Body)
 	require.NoError(t, err)
 	for address, until := range map[string]time.Time{"http": second.Expires, "operations": first.Expires} {
-		require.Contains(t, string(text), fmt.Sprintf("rangegate_tls_certificate_expiry_timestamp_seconds{address=%q} %g\n", address, float64(until.Unix())))
+		require.Contains(t, string(text),
+			fmt.Sprintf("rangegate_tls_certificate_expiry_timestamp_seconds{address=%q} %g\n", address,
+				float64(until.Unix())))
 	}
 
 	g.Stop()

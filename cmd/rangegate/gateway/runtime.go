@@ -100,7 +100,10 @@ func (g *Gateway) buildRange(
 	}}
 
 	for _, w := range r.Receivers() {
-		to := delivery.Receiver{Name: w.Name, Webhook: old.webhook(w), Purchases: w.Purchases, Slots: w.Concurrency, Queue: w.Queue}
+		to := delivery.Receiver{
+			Name: w.Name, Webhook: old.webhook(w), Purchases: w.Purchases, Slots: w.Concurrency,
+			Queue: w.Queue,
+		}
 		for _, kind := range w.Kinds {
 			to.Kinds = append(to.Kinds, lanes.Kind(kind))
 		}
@@ -118,7 +121,8 @@ func (g *Gateway) buildRange(
 		if old != nil && reflect.DeepEqual(old.config.Products, p) {
 			built.products, built.pictures = old.products, old.pictures
 		} else {
-			built.products, built.pictures = g.productsClient(r.ID, p, environment), productsTransport(p, environment, pictureConnections)
+			built.products, built.pictures = g.productsClient(r.ID, p, environment),
+				productsTransport(p, environment, pictureConnections)
 		}
 		built.settings.Catalogue = cartCheck{built.products}
 	}
@@ -301,7 +305,8 @@ func TrustOf(t config.LinkTLS) (websocket.TLS, error) {
 func layout(r config.Range) lanes.Layout {
 	l := lanes.Layout{Range: r.ID, Name: r.Name, Purchasing: r.Sells(), Currency: r.Currency}
 	l.Terms = lanes.Terms{
-		ClearAfter: r.ClearAfter, ClearFirst: !r.SellBeforeClear, Warnings: r.Warnings, TellsExpired: r.TellsExpired(), Hours: openingHours(r.Hours),
+		ClearAfter: r.ClearAfter, ClearFirst: !r.SellBeforeClear, Warnings: r.Warnings, TellsExpired: r.TellsExpired(),
+		Hours: openingHours(r.Hours),
 		Grace: r.Grace, GraceForAll: r.GraceForAll, GroupHours: map[uuid.UUID]*lanes.Hours{},
 	}
 	for _, bay := range r.Bays {

@@ -34,13 +34,20 @@ func TestEachLaneIsDialledWithItsDriver(t *testing.T) {
 	require.NoError(t, err)
 	const key = "4GhZ9qJ0sX2vB7nM1cL5kW"
 	hardware, err := lanesim.New(lanesim.Settings{Now: machine.Now},
-		lanesim.Lane{ID: lane(2).ID, Listen: "127.0.0.1:0", Key: key}, lanesim.Lane{ID: lane(3).ID, Listen: "127.0.0.1:0"})
+		lanesim.Lane{ID: lane(2).ID, Listen: "127.0.0.1:0", Key: key},
+		lanesim.Lane{ID: lane(3).ID, Listen: "127.0.0.1:0"})
 	require.NoError(t, err)
 	defer hardware.Close()
 	configured := config.Range{ID: lane(1).Range, Lanes: []config.Lane{
 		{ID: lane(1).ID, Link: config.Link{Driver: config.DriverSim}},
-		{ID: lane(2).ID, Link: config.Link{Driver: config.DriverWebSocket, Address: hardware.Controller(lane(2).ID).Address(), Key: key}},
-		{ID: lane(3).ID, Link: config.Link{Driver: config.DriverWebSocket, Address: hardware.Controller(lane(3).ID).Address()}},
+		{ID: lane(2).ID, Link: config.Link{
+			Driver:  config.DriverWebSocket,
+			Address: hardware.Controller(lane(2).ID).Address(), Key: key,
+		}},
+		{ID: lane(3).ID, Link: config.Link{
+			Driver:  config.DriverWebSocket,
+			Address: hardware.Controller(lane(3).ID).Address(),
+		}},
 	}}
 	g := &Gateway{clock: machine, hardware: sim.New(machine.Now), counts: metrics.New(prometheus.NewRegistry())}
 	driver := g.driver(configured, websocket.TLS{})

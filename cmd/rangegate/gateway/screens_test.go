@@ -50,19 +50,24 @@ func TestScreensAcrossARestart(t *testing.T) {
 		require.Equal(t, http.StatusOK, stream.Status, path)
 		require.NoError(t, stream.Body.Close())
 	}
-	require.Equal(t, http.StatusUnauthorized, after.Request("GET", "/control/stream", "", open["/lane/"+lane+"/stream"]).Status)
+	require.Equal(t, http.StatusUnauthorized,
+		after.Request("GET", "/control/stream", "", open["/lane/"+lane+"/stream"]).Status)
 	after.Stop()
 }
 
 // A change of one lane reaches the control screen and the wall board of its range and the screen of that
 // lane: not the screen of another lane, and nothing of another range.
 func TestAChangeReachesTheScreensThatShowIt(t *testing.T) {
-	south := strings.NewReplacer("11111111-1111-4111-8111-", "11111111-2222-4111-8111-", "44444444-4444", "44444444-2222", "33333333-3333", "33333333-2222",
+	south := strings.NewReplacer("11111111-1111-4111-8111-", "11111111-2222-4111-8111-", "44444444-4444",
+		"44444444-2222", "33333333-3333", "33333333-2222",
 		"55555555-5555", "55555555-2222", "22222222-2222", "22222222-1111")
 	g := gatewaytest.Start(t, t.TempDir(), func(c *config.Config) {
 		second := config.Playground(2, "", "127.0.0.1:0", "http://127.0.0.1:1").Ranges[0]
 		second.ID = uuid.MustParse(south.Replace(second.ID.String()))
-		second.Tokens = []config.RangeToken{{Token: config.Secret(south.Replace(second.Tokens[0].Token.Reveal())), Scope: config.ScopeSell}}
+		second.Tokens = []config.RangeToken{{
+			Token: config.Secret(south.Replace(second.Tokens[0].Token.Reveal())),
+			Scope: config.ScopeSell,
+		}}
 		second.Board.Key = "the-key-of-the-south-wall"
 		for i := range second.Groups {
 			second.Groups[i].ID = uuid.MustParse(south.Replace(second.Groups[i].ID.String()))
@@ -87,7 +92,10 @@ func TestAChangeReachesTheScreensThatShowIt(t *testing.T) {
 		return string(text)
 	}
 	for _, of := range []*strings.Replacer{north, south} {
-		require.Eventually(t, func() bool { return strings.Count(ask(of, "GET", "/lanes/status", ""), `"link":"up"`) == 2 }, time.Minute, time.Millisecond)
+		require.Eventually(t, func() bool {
+			return strings.Count(ask(of, "GET", "/lanes/status", ""),
+				`"link":"up"`) == 2
+		}, time.Minute, time.Millisecond)
 	}
 
 	// open opens a screen, reads its picture, and returns a function that waits for its next change.
@@ -111,19 +119,25 @@ func TestAChangeReachesTheScreensThatShowIt(t *testing.T) {
 		return func() string { return read("change") }
 	}
 	control := func(of *strings.Replacer) func() string {
-		return open("/control/stream", g.Request("POST", "/control/sign-in", `{"range_id":"`+of.Replace(gatewaytest.DemoRange)+`","name":"sam","pin":"1234"}`, nil))
+		return open("/control/stream", g.Request("POST", "/control/sign-in", `{"range_id":"`+
+			of.Replace(gatewaytest.DemoRange)+`","name":"sam","pin":"1234"}`, nil))
 	}
 	keyed := func(path, key string) func() string {
 		return open(path+"/stream", g.Request("GET", path+"?key="+key, "", nil))
 	}
-	northScreens := []func() string{control(north), keyed("/board/"+gatewaytest.DemoRange, "playground-wall-board"), keyed("/lane/"+gatewaytest.DemoLane, "playground-lane-1-screen")}
+	northScreens := []func() string{
+		control(north), keyed("/board/"+gatewaytest.DemoRange, "playground-wall-board"),
+		keyed("/lane/"+gatewaytest.DemoLane, "playground-lane-1-screen"),
+	}
 	otherLane := keyed("/lane/"+lane2, "playground-lane-2-screen")
 	southScreens := []func() string{
 		control(south), keyed("/board/"+south.Replace(gatewaytest.DemoRange), "the-key-of-the-south-wall"),
 		keyed("/lane/"+south.Replace(gatewaytest.DemoLane), "playground-lane-1-screen"),
 	}
 	sell := func(of *strings.Replacer, lane string, minutes int) {
-		ask(of, "POST", "/sessions", fmt.Sprintf(`{"customer_name":"Jo","lane_id":%q,"group_id":%q,"duration":%d,"auto_start":true}`, lane, gatewaytest.DemoGroup, minutes))
+		ask(of, "POST", "/sessions",
+			fmt.Sprintf(`{"customer_name":"Jo","lane_id":%q,"group_id":%q,"duration":%d,"auto_start":true}`, lane,
+				gatewaytest.DemoGroup, minutes))
 	}
 	const running = `"phase":"running"`
 	sell(north, gatewaytest.DemoLane, 30)

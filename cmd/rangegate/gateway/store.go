@@ -52,8 +52,9 @@ func openStore(
 func showExposed(c config.Store, registry prometheus.Registerer) {
 	exposed := promauto.With(registry).NewGauge(prometheus.GaugeOpts{
 		Namespace: "rangegate", Name: "store_exposed",
-		Help: "1 when whoever is on the network of the Redis can read it or take its place: it is on another host, without a " +
-			"password, without TLS or without a check of its certificate. Normal is 0; in production only with store.insecure.",
+		Help: "1 when whoever is on the network of the Redis can read it or take its place: it is on another host, " +
+			"without a password, without TLS or without a check of its certificate. Normal is 0; in production " +
+			"only with store.insecure.",
 	})
 	if c.Exposed() {
 		exposed.Set(1)
@@ -70,7 +71,8 @@ func openSQLite(
 	}
 	problems := promauto.With(registry).NewCounter(prometheus.CounterOpts{
 		Namespace: "rangegate", Name: "store_problems_total",
-		Help: "Checkpoints of the SQLite file that failed, WALs that do not shrink, and damage that the audit in the background found.",
+		Help: "Checkpoints of the SQLite file that failed, WALs that do not shrink, and damage that the audit in " +
+			"the background found.",
 	})
 	go func() {
 		for problem := range file.Problems() { // until the store is closed
@@ -102,7 +104,8 @@ func checkAllConfigured(ctx context.Context, file *sqlite.Store, c config.Config
 			return fmt.Errorf("range %s: %w", id, err)
 		}
 		if contents := inUse(saved); contents != "" {
-			errs = append(errs, fmt.Errorf("range %s is not configured, and the store has %s of it; configure it again, and take it away while the gateway runs (POST /reload)", id, contents))
+			errs = append(errs, fmt.Errorf("range %s is not configured, and the store has %s of it; configure it "+
+				"again, and take it away while the gateway runs (POST /reload)", id, contents))
 		}
 	}
 	return errors.Join(errs...)
@@ -120,5 +123,6 @@ func inUse(saved store.Recovered) string {
 	if sessions+open+len(saved.Pending) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("sessions: %d, purchases that wait for staff: %d, events that wait for their delivery: %d", sessions, open, len(saved.Pending))
+	return fmt.Sprintf("sessions: %d, purchases that wait for staff: %d, events that wait for their delivery: %d",
+		sessions, open, len(saved.Pending))
 }

@@ -72,9 +72,11 @@ type verifiedMetrics struct {
 
 var (
 	verifiedSessions = prometheus.NewDesc("rangegate_verified_sessions",
-		"Ended sessions that rangegate verify has last computed again from the event log, of all ranges. 0 before it has run.", nil, nil)
+		"Ended sessions that rangegate verify has last computed again from the event log, of all ranges. 0 before "+
+			"it has run.", nil, nil)
 	verifyDifferences = prometheus.NewDesc("rangegate_verify_differences",
-		"Differences that it has found between what is on record and what is computed. None; each one needs somebody who looks.", nil, nil)
+		"Differences that it has found between what is on record and what is computed. None; each one needs somebody "+
+			"who looks.", nil, nil)
 	verifiedAt = prometheus.NewDesc("rangegate_verified_timestamp_seconds",
 		"When it has last run to its end. The package runs it each night; 0 before the first time.", nil, nil)
 )

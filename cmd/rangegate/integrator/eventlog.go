@@ -239,7 +239,8 @@ func (in *Integrator) sendAgain(w http.ResponseWriter, r *http.Request) {
 	var event struct {
 		Cursor string `json:"cursor"`
 	}
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxChoiceBytes)).Decode(&event); err != nil || event.Cursor == "" {
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxChoiceBytes)).Decode(&event); err != nil ||
+		event.Cursor == "" {
 		fault(w, http.StatusBadRequest, `the body must be {"cursor": "…"}`)
 		return
 	}

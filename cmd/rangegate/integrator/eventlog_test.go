@@ -17,7 +17,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var demo = Gateway{URL: "http://gateway/api/v2/pos", Range: "11111111-1111-4111-8111-111111111111", Token: "22222222-2222-4222-8222-222222222222"}
+var demo = Gateway{
+	URL: "http://gateway/api/v2/pos", Range: "11111111-1111-4111-8111-111111111111",
+	Token: "22222222-2222-4222-8222-222222222222",
+}
 
 // gateway answers requests in the test's own process.
 type gateway func(*http.Request) (*http.Response, error)
@@ -77,11 +80,15 @@ func TestTheEventsOfAGatewayArePulledFromOneCursorToTheNext(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		const poll = "GET http://gateway/api/v2/pos/events?after=%d&limit=1000&wait=50"
-		require.Equal(t, []string{fmt.Sprintf(poll, 0), fmt.Sprintf(poll, 2), fmt.Sprintf(poll, 2), fmt.Sprintf(poll, 3)}, asked)
+		require.Equal(t, []string{
+			fmt.Sprintf(poll, 0), fmt.Sprintf(poll, 2), fmt.Sprintf(poll, 2),
+			fmt.Sprintf(poll, 3),
+		}, asked)
 		list, _, state, _ := in.pulled.since(0)
 		require.Equal(t, pulling{Follows: true}, state)
 		require.Len(t, list, 3)
-		require.Equal(t, Pulled{Cursor: "3", At: noon, Event: "help", Session: "s", Lane: "l", WebhookID: "msg_id-3"}, list[2])
+		require.Equal(t, Pulled{Cursor: "3", At: noon, Event: "help", Session: "s", Lane: "l", WebhookID: "msg_id-3"},
+			list[2])
 		in.Close() // ends the poll, or the bubble would not end
 	})
 }
@@ -127,7 +134,8 @@ func TestALogThatHasBegunAnewIsReadFromItsBeginning(t *testing.T) {
 			case 1:
 				return reply(200, pageOf(1, 9))
 			case 2:
-				return reply(400, `{"error":"the request is not valid","code":"invalid_request","fields":{"after":"is higher than all"},"trace_id":"t"}`)
+				return reply(400,
+					`{"error":"the request is not valid","code":"invalid_request","fields":{"after":"is higher than all"},"trace_id":"t"}`)
 			}
 			<-r.Context().Done()
 			return nil, r.Context().Err()
@@ -144,7 +152,10 @@ func TestTheLogKeepsTheLastFiveHundred(t *testing.T) {
 	var page logPage
 	require.NoError(t, json.Unmarshal([]byte(pageOf(1, 510)), &page))
 	l.add(page)
-	for since, want := range map[int][2]string{0: {"11", "510"}, 10: {"11", "510"}, 500: {"501", "510"}, 509: {"510", "510"}} {
+	for since, want := range map[int][2]string{
+		0: {"11", "510"}, 10: {"11", "510"}, 500: {"501", "510"},
+		509: {"510", "510"},
+	} {
 		list, count, _, _ := l.since(since)
 		require.Equal(t, 510, count)
 		require.Equal(t, want, [2]string{list[0].Cursor, list[len(list)-1].Cursor})
@@ -154,7 +165,8 @@ func TestTheLogKeepsTheLastFiveHundred(t *testing.T) {
 }
 
 func (r *fixture) sendAgain(body string) (int, string) {
-	request, err := http.NewRequestWithContext(r.t.Context(), http.MethodPost, r.server.URL+"/redeliver", strings.NewReader(body))
+	request, err := http.NewRequestWithContext(r.t.Context(), http.MethodPost, r.server.URL+"/redeliver",
+		strings.NewReader(body))
 	require.NoError(r.t, err)
 	return r.send(request)
 }
@@ -193,7 +205,8 @@ func TestAnEventIsSentAgainByTheGateway(t *testing.T) {
 func TestWhyAnEventIsNotSentAgain(t *testing.T) {
 	refuses := followed(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusConflict)
-		_, _ = io.WriteString(w, `{"error":"a purchaseRequest is never sent again","code":"not_redeliverable","trace_id":"t"}`)
+		_, _ = io.WriteString(w,
+			`{"error":"a purchaseRequest is never sent again","code":"not_redeliverable","trace_id":"t"}`)
 	})
 	status, body := refuses.sendAgain(`{"cursor":"17"}`)
 	require.Equal(t, http.StatusConflict, status)

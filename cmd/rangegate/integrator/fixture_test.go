@@ -44,7 +44,8 @@ func newFixture(t *testing.T, secrets ...string) *fixture {
 
 // signed returns a request of the gateway with an event, signed at that time with the secrets.
 func (r *fixture) signed(body string, at time.Time, secrets ...string) *http.Request {
-	request, err := http.NewRequestWithContext(r.t.Context(), http.MethodPost, r.server.URL+"/webhook", bytes.NewBufferString(body))
+	request, err := http.NewRequestWithContext(r.t.Context(), http.MethodPost, r.server.URL+"/webhook",
+		bytes.NewBufferString(body))
 	require.NoError(r.t, err)
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("range-id", "11111111-1111-4111-8111-111111111111")
@@ -78,7 +79,8 @@ func (r *fixture) send(request *http.Request) (int, string) {
 func (r *fixture) event(body string) (int, string) { return r.send(r.signed(body, time.Now())) }
 
 func (r *fixture) choose(body string) (int, string) {
-	request, err := http.NewRequestWithContext(r.t.Context(), http.MethodPost, r.server.URL+"/answer", bytes.NewBufferString(body))
+	request, err := http.NewRequestWithContext(r.t.Context(), http.MethodPost, r.server.URL+"/answer",
+		bytes.NewBufferString(body))
 	require.NoError(r.t, err)
 	return r.send(request)
 }

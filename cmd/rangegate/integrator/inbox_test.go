@@ -104,7 +104,10 @@ func TestAnInvalidSecretIsRefusedAndNotQuoted(t *testing.T) {
 
 func TestABodyThatIsNoEventIsRejectedAndListed(t *testing.T) {
 	r := newFixture(t)
-	for _, body := range []string{"", "{", "null", "[]", "7", "{}", `{"event":7}`, `{"event":"purchaseRequest","items":[{"qty":"2"}]}`} {
+	for _, body := range []string{
+		"", "{", "null", "[]", "7", "{}", `{"event":7}`,
+		`{"event":"purchaseRequest","items":[{"qty":"2"}]}`,
+	} {
 		status, answered := r.event(body)
 		require.Equal(t, http.StatusBadRequest, status, body)
 		require.Contains(t, answered, `"error":"the body is not an event in JSON"`)

@@ -87,7 +87,8 @@ func TestAnUnknownProductTypeIsRefused(t *testing.T) {
 		require.Equal(t, http.StatusBadRequest, response.status)
 		require.Equal(t, "application/json", response.header.Get("Content-Type"))
 	}
-	require.True(t, strings.HasPrefix(pictureURL(t, r.get("/products?type=ammo").body), r.server.URL+"/pictures/"), "the scheme of the request")
+	require.True(t, strings.HasPrefix(pictureURL(t, r.get("/products?type=ammo").body), r.server.URL+"/pictures/"),
+		"the scheme of the request")
 }
 
 func pictureURL(t *testing.T, body []byte) string {
@@ -115,10 +116,12 @@ func TestThePageIsSelfContained(t *testing.T) {
 		response := r.get("/" + strings.TrimSuffix(name, "index.html"))
 		require.Equal(t, http.StatusOK, response.status, name)
 		require.Contains(t, response.header.Get("Content-Type"), types[path.Ext(name)], name)
-		require.Contains(t, response.header.Get("Content-Security-Policy"), "default-src 'none'; script-src 'self'; style-src 'self';")
+		require.Contains(t, response.header.Get("Content-Security-Policy"),
+			"default-src 'none'; script-src 'self'; style-src 'self';")
 		require.NotContains(t, response.header.Get("Content-Security-Policy"), "unsafe")
 		text := strings.Replace(string(response.body), `xmlns="http://www.w3.org/2000/svg"`, "", 1)
-		require.NotRegexp(t, `https?://|<style|style="|<script>| on[a-z]+="|innerHTML|insertAdjacentHTML|outerHTML`, text, name)
+		require.NotRegexp(t, `https?://|<style|style="|<script>| on[a-z]+="|innerHTML|insertAdjacentHTML|outerHTML`,
+			text, name)
 		for _, match := range references.FindAllStringSubmatch(text, -1) {
 			visit(strings.Join(match[1:], ""))
 		}
@@ -131,7 +134,10 @@ func TestThePageIsSelfContained(t *testing.T) {
 
 func TestUnknownPathsAreNotFound(t *testing.T) {
 	r := newFixture(t)
-	for _, path := range []string{"/pictures/", "/pictures/none.jpg", "/pictures/../page/page.js", "/integrator.go", "/page/page.js", "/webhook"} {
+	for _, path := range []string{
+		"/pictures/", "/pictures/none.jpg", "/pictures/../page/page.js", "/integrator.go",
+		"/page/page.js", "/webhook",
+	} {
 		require.Equal(t, http.StatusNotFound, r.get(path).status, path)
 	}
 }

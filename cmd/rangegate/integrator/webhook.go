@@ -48,7 +48,8 @@ func (in *Integrator) webhook(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	arrival, next := in.inbox.add(in.read(body, r.Header))
-	in.settings.Log.Info().Int("number", arrival.Number).Str("event", arrival.Event).Str("webhook_id", arrival.WebhookID).
+	in.settings.Log.Info().Int("number", arrival.Number).Str("event", arrival.Event).
+		Str("webhook_id", arrival.WebhookID).
 		Str("signature", string(arrival.Signature)).Str("answer", string(arrival.Answer)).Int("status", arrival.Status).
 		Msg("an event arrived at the demo integrator")
 	trace := traceOf(r)
@@ -60,7 +61,10 @@ func (in *Integrator) webhook(w http.ResponseWriter, r *http.Request) {
 	case Refuse:
 		answer(w, arrival.Status, failure{"refused by whoever sits at the demo integrator", next.UserMessage, trace})
 	case Error:
-		answer(w, arrival.Status, failure{"the demo integrator was told to fail", "Something went wrong at the counter.", trace})
+		answer(w, arrival.Status, failure{
+			"the demo integrator was told to fail",
+			"Something went wrong at the counter.", trace,
+		})
 	case Accept:
 		if arrival.Event == purchaseRequest {
 			answer(w, arrival.Status, success{true, trace})
@@ -170,8 +174,9 @@ type Arrival struct {
 	Status    int       `json:"status"`   // 0 when it is not answered at all
 	Reason    string    `json:"reason"`   // of a rejection, else empty
 	AgainOf   int       `json:"again_of"` // the kept arrival before it with the same webhook-id; 0: there is none
-	Known     bool      `json:"known"`    // an earlier arrival with this webhook-id was accepted: there is nothing left to do
-	Late      bool      `json:"late"`     // it carries webhook-late: later events of its lane have gone before it
+	// an earlier arrival with this webhook-id was accepted: there is nothing left to do
+	Known bool `json:"known"`
+	Late  bool `json:"late"` // it carries webhook-late: later events of its lane have gone before it
 }
 
 // Item is a product with its quantity in a purchaseRequest.

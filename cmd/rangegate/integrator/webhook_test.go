@@ -173,7 +173,8 @@ func TestAnInvalidChoiceIsRefused(t *testing.T) {
 func TestPagesOfOtherOriginsCannotChoose(t *testing.T) {
 	r := newFixture(t)
 	post := func(name, value string) int {
-		request := httptest.NewRequest(http.MethodPost, "http://127.0.0.1:8090/answer", strings.NewReader(`{"answer":"error"}`))
+		request := httptest.NewRequest(http.MethodPost, "http://127.0.0.1:8090/answer",
+			strings.NewReader(`{"answer":"error"}`))
 		request.Header.Set(name, value)
 		w := httptest.NewRecorder()
 		r.in.ServeHTTP(w, request)

@@ -66,7 +66,8 @@ func (c *Controller) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	conn := &connection{controller: c, socket: socket}
 	frames, err := websocket.Accept(w, r, &websocket.AcceptOptions{
-		Subprotocols: []string{frame.Subprotocol}, InsecureSkipVerify: true, // no check of the origin, as there is no browser
+		// no check of the origin, as there is no browser
+		Subprotocols: []string{frame.Subprotocol}, InsecureSkipVerify: true,
 		OnPingReceived: func(context.Context, []byte) bool { return conn.receivePing() },
 	})
 	if err != nil {
@@ -156,7 +157,8 @@ type connection struct {
 	writing sync.Mutex // held during every write, and until the hello is written
 	delayed []byte     // a report that the next one overtakes; guarded by writing
 
-	link atomic.Pointer[sim.WireConnection] // nil until the gateway is believed: it has said hello, and has proven itself
+	// nil until the gateway is believed: it has said hello, and has proven itself
+	link atomic.Pointer[sim.WireConnection]
 }
 
 // protocolError is a rule that the gateway broke. It closes the connection with a status that names the rule.
@@ -252,7 +254,8 @@ func (c *connection) answer(gateway frame.Greeting, handshake *frame.Handshake) 
 			return refuse(err)
 		}
 		handshake.Controller = frame.NewChallenge()
-		answer.Hello, answer.Challenge, answer.Proof = hello, handshake.Controller, handshake.ControllerProof(hello.LogID)
+		answer.Hello, answer.Challenge, answer.Proof = hello, handshake.Controller,
+			handshake.ControllerProof(hello.LogID)
 	}
 	if err := c.writeLocked(frame.ControllerHello(answer)); err != nil {
 		c.leave()

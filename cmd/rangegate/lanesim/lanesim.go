@@ -46,9 +46,10 @@ type Settings struct {
 
 // Lane is a lane whose controller is simulated.
 type Lane struct {
-	ID     uuid.UUID
-	Name   string      // for OnFault
-	Dial   string      // the URL of a gateway that the controller dials: wss://host/link/v1/ and the lane's id; empty: it listens
+	ID   uuid.UUID
+	Name string // for OnFault
+	// the URL of a gateway that the controller dials: wss://host/link/v1/ and the lane's id; empty: it listens
+	Dial   string
 	Listen string      // host:port; port 0 is any free one. Several lanes may share an address
 	Path   string      // of the URL, with its query; empty: /
 	Key    string      // that controller and gateway prove to each other; empty: no proofs

@@ -53,7 +53,10 @@ func (r *fixture) dial() (link.Connection, link.Hello, *receiver) {
 	r.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	received := &receiver{applied: make(chan uint64, 100), reports: make(chan lanes.Report, 100), down: make(chan error, 1)}
+	received := &receiver{
+		applied: make(chan uint64, 100), reports: make(chan lanes.Report, 100),
+		down: make(chan error, 1),
+	}
 	conn, hello, err := r.driver.Dial(ctx, r.lane, received)
 	require.NoError(r, err)
 	r.Cleanup(conn.Close)
@@ -70,7 +73,10 @@ func (r *fixture) startSession() (link.Connection, link.Hello, *receiver) {
 }
 
 func (r *fixture) session() *lanes.Session {
-	return &lanes.Session{ID: uuid.New(), Group: uuid.New(), Customer: "Jo", Phase: lanes.Running, Left: time.Hour, Since: r.now()}
+	return &lanes.Session{
+		ID: uuid.New(), Group: uuid.New(), Customer: "Jo", Phase: lanes.Running, Left: time.Hour,
+		Since: r.now(),
+	}
 }
 
 type receiver struct {
@@ -100,7 +106,8 @@ func TestCloseLeavesNoGoroutine(t *testing.T) {
 		{ID: uuid.New(), Listen: "127.0.0.1:0", Path: "/b"},
 	}
 	hardware, err := lanesim.New(lanesim.Settings{
-		Now: (&fixture{ahead: new(atomic.Int64)}).now, Shooters: true, Faults: lanesim.Kinds, Every: time.Millisecond, Seed: 1,
+		Now: (&fixture{ahead: new(atomic.Int64)}).now, Shooters: true, Faults: lanesim.Kinds,
+		Every: time.Millisecond, Seed: 1,
 	}, all...)
 	require.NoError(t, err)
 	hardware.Controller(all[1].ID).Hang(true)
@@ -111,7 +118,8 @@ func TestCloseLeavesNoGoroutine(t *testing.T) {
 	driver := websocket.New(websocket.Settings{Now: (&fixture{ahead: new(atomic.Int64)}).now, Lanes: targets})
 	for _, lane := range all {
 		go func() {
-			conn, _, err := driver.Dial(t.Context(), link.Lane{Range: uuid.New(), ID: lane.ID}, &receiver{down: make(chan error, 1)})
+			conn, _, err := driver.Dial(t.Context(), link.Lane{Range: uuid.New(), ID: lane.ID},
+				&receiver{down: make(chan error, 1)})
 			if err == nil {
 				t.Cleanup(conn.Close)
 			}
@@ -139,7 +147,8 @@ func TestLanesMayShareAnAddress(t *testing.T) {
 	_, err = lanesim.New(lanesim.Settings{Now: now}, lanesim.Lane{ID: a, Listen: listen, Path: "/a"})
 	assert.ErrorContains(t, err, "in use")
 	both.Close()
-	_, err = lanesim.New(lanesim.Settings{Now: now}, lanesim.Lane{ID: a, Listen: listen}, lanesim.Lane{ID: b, Listen: listen})
+	_, err = lanesim.New(lanesim.Settings{Now: now}, lanesim.Lane{ID: a, Listen: listen},
+		lanesim.Lane{ID: b, Listen: listen})
 	assert.ErrorContains(t, err, "already")
 }
 
@@ -157,7 +166,8 @@ func TestEveryKindCanHappen(t *testing.T) {
 		r.SetKind(kind, true)
 		r.SetKind(kind, false)
 		require.Eventually(t, func() bool {
-			conn, _, err := r.driver.Dial(t.Context(), r.lane, &receiver{make(chan uint64, 9), make(chan lanes.Report, 9), make(chan error, 1)})
+			conn, _, err := r.driver.Dial(t.Context(), r.lane,
+				&receiver{make(chan uint64, 9), make(chan lanes.Report, 9), make(chan error, 1)})
 			if err == nil {
 				conn.Close()
 			}

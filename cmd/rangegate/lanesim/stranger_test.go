@@ -24,7 +24,8 @@ const laneKey = "bGFuZSAxIGhhcyBhIGtleSBvZiAzMiBieXRlcyBoZXI"
 // newKeyed is newFixture for a lane with a key, with the gateway's link up and a session that runs.
 func newKeyed(t *testing.T) (*fixture, link.Connection, *receiver) {
 	r := newFixture(t)
-	hardware, err := lanesim.New(lanesim.Settings{Now: r.now}, lanesim.Lane{ID: r.lane.ID, Listen: "127.0.0.1:0", Key: laneKey})
+	hardware, err := lanesim.New(lanesim.Settings{Now: r.now},
+		lanesim.Lane{ID: r.lane.ID, Listen: "127.0.0.1:0", Key: laneKey})
 	require.NoError(t, err)
 	t.Cleanup(hardware.Close)
 	r.Controller = hardware.Controller(r.lane.ID)
@@ -46,7 +47,9 @@ type stranger struct {
 // stranger dials the controller and says hello with that epoch, and with a challenge if it is given.
 func (r *fixture) stranger(epoch uint64, challenge string) *stranger {
 	r.Helper()
-	frames, _, err := coder.Dial(r.Context(), r.Address(), &coder.DialOptions{Subprotocols: []string{frame.Subprotocol}}) //nolint:bodyclose // the library closes it
+	//nolint:bodyclose // the library closes it
+	frames, _, err := coder.Dial(r.Context(), r.Address(),
+		&coder.DialOptions{Subprotocols: []string{frame.Subprotocol}})
 	require.NoError(r, err)
 	r.Cleanup(func() { _ = frames.CloseNow() })
 	s := &stranger{r.T, frames, frame.Handshake{Lane: r.lane.ID, Gateway: challenge}, epoch}

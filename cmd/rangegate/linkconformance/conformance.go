@@ -133,7 +133,8 @@ var sessionID = uuid.MustParse("5e55104e-0000-4000-8000-000000000001")
 func (c *Check) session(phase lanes.Phase, left time.Duration) *lanes.Session {
 	now := c.Now()
 	return &lanes.Session{
-		ID: sessionID, Group: sessionID, Customer: "Jo Smith", Sold: left, Phase: phase, Left: left, Since: now, Created: now,
+		ID: sessionID, Group: sessionID, Customer: "Jo Smith", Sold: left, Phase: phase, Left: left,
+		Since: now, Created: now,
 		Purchasing: true,
 	}
 }
@@ -226,7 +227,10 @@ var rules = []rule{
 		return c.apply(ctx, link.State{Revision: 1})
 	}},
 	{"takes a session that waits for its customer", func(c *Check, ctx context.Context) error {
-		return c.apply(ctx, link.State{Revision: 2, Session: c.session(lanes.Waiting, time.Minute), WarnAt: []time.Duration{10 * time.Second}})
+		return c.apply(ctx, link.State{
+			Revision: 2, Session: c.session(lanes.Waiting, time.Minute),
+			WarnAt: []time.Duration{10 * time.Second},
+		})
 	}},
 	{"knows what is in force in its next hello", func(c *Check, ctx context.Context) error {
 		hello, err := c.dial(ctx)
@@ -238,9 +242,12 @@ var rules = []rule{
 		}
 		return err
 	}},
-	{"takes the first state of a new connection, though its revision is lower", func(c *Check, ctx context.Context) error {
-		return c.apply(ctx, link.State{Revision: 1, Hold: true, Session: c.session(lanes.Running, time.Minute)})
-	}},
+	{
+		"takes the first state of a new connection, though its revision is lower",
+		func(c *Check, ctx context.Context) error {
+			return c.apply(ctx, link.State{Revision: 1, Hold: true, Session: c.session(lanes.Running, time.Minute)})
+		},
+	},
 	{"stands still under a hold, and says so", func(c *Check, ctx context.Context) error {
 		pause(ctx, time.Second)
 		hello, err := c.dial(ctx)
@@ -265,7 +272,10 @@ var rules = []rule{
 		return err
 	}},
 	{"counts down by itself, without a connection", func(c *Check, ctx context.Context) error {
-		if err := c.apply(ctx, link.State{Revision: 1, Session: c.session(lanes.Running, c.shortSession())}); err != nil {
+		if err := c.apply(ctx, link.State{
+			Revision: 1,
+			Session:  c.session(lanes.Running, c.shortSession()),
+		}); err != nil {
 			return err
 		}
 		began := c.Now()
@@ -287,30 +297,34 @@ var rules = []rule{
 		}
 		return err
 	}},
-	{"with an open end, if it has declared that it can, it goes on at zero and locks at the bound", func(c *Check, ctx context.Context) error {
-		session := c.session(lanes.Running, time.Second)
-		session.OpenEnd = session.Sold + c.shortSession()
-		if err := c.apply(ctx, link.State{Revision: 1, Session: session}); err != nil {
+	{
+		"with an open end, if it has declared that it can, it goes on at zero and locks at the bound",
+		func(c *Check, ctx context.Context) error {
+			session := c.session(lanes.Running, time.Second)
+			session.OpenEnd = session.Sold + c.shortSession()
+			if err := c.apply(ctx, link.State{Revision: 1, Session: session}); err != nil {
+				return err
+			}
+			began := c.Now()
+			c.disconnect()
+			pause(ctx, 1500*time.Millisecond)
+			hello, err := c.dial(ctx)
+			if err != nil || !hello.OpenEnd {
+				return err
+			}
+			beyond := max(0, time.Second+c.shortSession()-c.Now().Since(began))
+			if off := hello.Beyond - beyond; off.Abs() > time.Second/2 || hello.Left != 0 {
+				return fmt.Errorf("remaining_ms is %d and beyond_ms %d, where 0 and about %d are",
+					hello.Left.Milliseconds(), hello.Beyond.Milliseconds(), beyond.Milliseconds())
+			}
+			c.disconnect()
+			pause(ctx, beyond)
+			if hello, err = c.dial(ctx); err == nil && hello.Beyond != 0 {
+				return fmt.Errorf("beyond_ms is %d when the bound is reached", hello.Beyond.Milliseconds())
+			}
 			return err
-		}
-		began := c.Now()
-		c.disconnect()
-		pause(ctx, 1500*time.Millisecond)
-		hello, err := c.dial(ctx)
-		if err != nil || !hello.OpenEnd {
-			return err
-		}
-		beyond := max(0, time.Second+c.shortSession()-c.Now().Since(began))
-		if off := hello.Beyond - beyond; off.Abs() > time.Second/2 || hello.Left != 0 {
-			return fmt.Errorf("remaining_ms is %d and beyond_ms %d, where 0 and about %d are", hello.Left.Milliseconds(), hello.Beyond.Milliseconds(), beyond.Milliseconds())
-		}
-		c.disconnect()
-		pause(ctx, beyond)
-		if hello, err = c.dial(ctx); err == nil && hello.Beyond != 0 {
-			return fmt.Errorf("beyond_ms is %d when the bound is reached", hello.Beyond.Milliseconds())
-		}
-		return err
-	}},
+		},
+	},
 	{replacesRule, func(c *Check, ctx context.Context) error {
 		// On a lane with a key the gateway proves itself with it.
 		if err := c.apply(ctx, link.State{Revision: 1}); err != nil {
@@ -377,7 +391,8 @@ var reportRules = []rule{
 		if _, err := c.dialAnd(ctx, waiting); err != nil {
 			return err
 		}
-		if !c.received.wait(ctx, replyTimeout, func() bool { return len(c.received.reports) > 0 && c.received.reports[0].Log == first.Log }) {
+		if !c.received.wait(ctx, replyTimeout,
+			func() bool { return len(c.received.reports) > 0 && c.received.reports[0].Log == first.Log }) {
 			return errors.New("it was not reported again in a new connection, although nobody had acknowledged it")
 		}
 		return nil

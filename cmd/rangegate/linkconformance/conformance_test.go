@@ -65,7 +65,9 @@ func (c *controller) look() {
 }
 
 // Dial implements link.Driver.
-func (c *controller) Dial(_ context.Context, lane link.Lane, receiver link.Receiver) (link.Connection, link.Hello, error) {
+func (c *controller) Dial(_ context.Context, lane link.Lane, receiver link.Receiver) (link.Connection,
+	link.Hello, error,
+) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if lane.Epoch < c.epoch && c.breaks != "refuses a gateway" {
@@ -193,23 +195,29 @@ func TestWithoutAPersonNothingIsAskedOfOne(t *testing.T) {
 // Each defect of a controller is found by the rule that it breaks, with what is wrong.
 func TestADefectIsFoundByItsRule(t *testing.T) {
 	for breaks, want := range map[string]string{
-		"answers":                  "answers the gateway's hello within 5 s, for its lane: the hello names no report log",
-		"confirms":                 "confirms a state: no \"applied\" of revision 1 within 2s",
-		"takes a session":          "takes a session that waits for its customer: no \"applied\" of revision 2 within 2s",
-		"knows what is in force":   "knows what is in force in its next hello: session_id is",
-		"says another time":        "knows what is in force in its next hello: remaining_ms is 61000 of a session that waits with 60000",
-		"takes the first state":    "takes the first state of a new connection, though its revision is lower: no \"applied\"",
-		"stands still":             "stands still under a hold, and says so: the countdown went on to 59s",
-		"says so":                  "stands still under a hold, and says so: hold is false",
-		"a state that is older":    "a state that is older than the one in force changes nothing: an older state released the hold",
+		"answers": "answers the gateway's hello within 5 s, for its lane: the hello " +
+			"names no report log",
+		"confirms": "confirms a state: no \"applied\" of revision 1 within 2s",
+		"takes a session": "takes a session that waits for its customer: no \"applied\" of " +
+			"revision 2 within 2s",
+		"knows what is in force": "knows what is in force in its next hello: session_id is",
+		"says another time": "knows what is in force in its next hello: remaining_ms is 61000 of a session " +
+			"that waits with 60000",
+		"takes the first state": "takes the first state of a new connection, though its revision is " +
+			"lower: no \"applied\"",
+		"stands still": "stands still under a hold, and says so: the countdown went on to 59s",
+		"says so":      "stands still under a hold, and says so: hold is false",
+		"a state that is older": "a state that is older than the one in force changes nothing: an older state " +
+			"released the hold",
 		"counts down":              "counts down by itself, without a connection: 3s left where about 2s are",
 		"has nothing left":         "has nothing left when the time is used up: 1s left",
 		"a new connection":         "a new connection replaces the one before: the one before is still open after 2s",
 		"refuses a gateway":        "refuses a gateway with an older epoch: it was let in",
 		"is there after a refusal": "refuses a gateway with an older epoch: it went away, and did not refuse: gone",
 		"is free":                  "is free when there is no session: the session is still there",
-		"reports again":            "reports what happens at the lane, and again until it is acknowledged: it was not reported again",
-		"forgets":                  "forgets what is acknowledged: it was reported again",
+		"reports again": "reports what happens at the lane, and again until it is acknowledged: it was " +
+			"not reported again",
+		"forgets": "forgets what is acknowledged: it was reported again",
 	} {
 		t.Run(breaks, func(t *testing.T) {
 			_, broken := check(t, &controller{breaks: breaks, person: true})

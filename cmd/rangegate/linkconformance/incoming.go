@@ -134,7 +134,10 @@ func (i *Incoming) meet(ctx context.Context) (*coder.Conn, error) {
 	defer cancel()
 	met := make(chan *coder.Conn, 1)
 	i.answerNext(func(w http.ResponseWriter, r *http.Request) {
-		conn, err := coder.Accept(w, r, &coder.AcceptOptions{Subprotocols: []string{frame.Subprotocol}, InsecureSkipVerify: true})
+		conn, err := coder.Accept(w, r, &coder.AcceptOptions{
+			Subprotocols:       []string{frame.Subprotocol},
+			InsecureSkipVerify: true,
+		})
 		if err == nil {
 			met <- conn
 		}

@@ -30,7 +30,8 @@ func (c *Check) meet(ctx context.Context, challenge string) (stranger, error) {
 	}
 	hello := c.Lane
 	hello.Epoch, hello.HoldOnLoss = strangeEpoch, true
-	return stranger{conn}, conn.Write(ctx, websocket.MessageText, frame.GatewayHello(frame.Greeting{Lane: hello, Challenge: challenge}))
+	return stranger{conn}, conn.Write(ctx, websocket.MessageText,
+		frame.GatewayHello(frame.Greeting{Lane: hello, Challenge: challenge}))
 }
 
 // connect makes a connection that is not the gateway's.
@@ -79,7 +80,10 @@ var keyRules = []rule{
 		return s.isRefused(ctx)
 	}},
 	{"refuses a gateway whose proof is wrong, or missing", func(c *Check, ctx context.Context) error {
-		if _, err := c.dialAnd(ctx, link.State{Revision: 1, Hold: true, Session: c.session(lanes.Running, time.Minute)}); err != nil {
+		if _, err := c.dialAnd(ctx, link.State{
+			Revision: 1, Hold: true,
+			Session: c.session(lanes.Running, time.Minute),
+		}); err != nil {
 			return err
 		}
 		for _, proof := range []string{frame.NewChallenge(), ""} {

@@ -35,7 +35,8 @@ func TestAnAddressInUseByAnotherProgram(t *testing.T) {
 	defer func() { _ = silent.Close() }()
 	limited, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	require.Contains(t, requireOne(t, address(limited, "http", silent.Addr().String(), config.TLS{}), Fail).Found, "is in use by another program")
+	require.Contains(t, requireOne(t, address(limited, "http", silent.Addr().String(), config.TLS{}), Fail).Found,
+		"is in use by another program")
 }
 
 // A gateway at the address, with or without TLS, is no failure: check may run beside it.
@@ -90,13 +91,15 @@ func TestAnExpiredCertificate(t *testing.T) {
 func TestAWorldReadableKey(t *testing.T) {
 	_, files := served(t, certificatetest.Issue(t, 60*24*time.Hour))
 	require.NoError(t, os.Chmod(files.Key, 0o644))
-	require.Contains(t, text(address(t.Context(), "http", "127.0.0.1:0", files)), "warn: "+files.Key+" can be read by everybody")
+	require.Contains(t, text(address(t.Context(), "http", "127.0.0.1:0", files)), "warn: "+files.Key+
+		" can be read by everybody")
 }
 
 func TestAKeyOfAnotherCertificate(t *testing.T) {
 	_, files := served(t, certificatetest.Issue(t, time.Hour))
 	_, another := served(t, certificatetest.Issue(t, time.Hour))
-	f := requireOne(t, address(t.Context(), "http", "127.0.0.1:0", config.TLS{Certificate: files.Certificate, Key: another.Key}), Fail)
+	f := requireOne(t, address(t.Context(), "http", "127.0.0.1:0",
+		config.TLS{Certificate: files.Certificate, Key: another.Key}), Fail)
 	require.Contains(t, f.Found, another.Key+" is not the key of the certificate in "+files.Certificate)
 }
 
@@ -119,8 +122,12 @@ func TestTheCertificateOfANode(t *testing.T) {
 	all := text(node(t, "127.0.0.1:0", "a.example", another.Sign(t, "a.example"), ca))
 	require.Contains(t, all, "as that of the server at a.example: x509: certificate signed by unknown authority")
 	require.Contains(t, all, "as that of a client: x509: certificate signed by unknown authority")
-	missing := &config.Nodes{Address: "127.0.0.1:0", TLS: config.NodesTLS{Certificate: "missing.pem", Key: "missing.pem", CA: "missing.pem"}}
-	require.Contains(t, requireOne(t, Settings{Config: config.Config{Nodes: missing}}.nodes(t.Context()), Fail).Found, "open missing.pem")
+	missing := &config.Nodes{Address: "127.0.0.1:0", TLS: config.NodesTLS{
+		Certificate: "missing.pem",
+		Key:         "missing.pem", CA: "missing.pem",
+	}}
+	require.Contains(t, requireOne(t, Settings{Config: config.Config{Nodes: missing}}.nodes(t.Context()), Fail).Found,
+		"open missing.pem")
 }
 
 // The gateway at the address talks to nodes alone.
@@ -134,7 +141,10 @@ func TestTheAddressOfANodeThatRuns(t *testing.T) {
 	running := withoutLog(httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("trace-id", "4bf92f3577b34da6a3ce929d0e0e4736")
 	})))
-	running.TLS = &tls.Config{Certificates: []tls.Certificate{own}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: authorities}
+	running.TLS = &tls.Config{
+		Certificates: []tls.Certificate{own}, ClientAuth: tls.RequireAndVerifyClientCert,
+		ClientCAs: authorities,
+	}
 	running.StartTLS()
 	defer running.Close()
 	all := node(t, running.Listener.Addr().String(), "127.0.0.1", pair, ca)

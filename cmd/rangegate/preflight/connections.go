@@ -43,7 +43,8 @@ func (s Settings) webhooks(ctx context.Context) []Finding {
 	return checkGroups(ctx, hosts, func(ctx context.Context, server endpoint, names string) Finding {
 		if err := server.connect(ctx); err != nil {
 			return Finding{
-				Fail, "webhook", fmt.Sprintf("%s (%s): %s", server.origin, names, egress.Reason(err, "no connection could be made")),
+				Fail, "webhook", fmt.Sprintf("%s (%s): %s", server.origin, names,
+					egress.Reason(err, "no connection could be made")),
 				"correct webhook.url, or ask the integrator: events that cannot be delivered are not repeated",
 			}
 		}
@@ -78,17 +79,25 @@ func (s Settings) products(ctx context.Context) []Finding {
 		}
 		defer transport.CloseIdleConnections()
 		client := catalog.New(catalog.Settings{
-			URL: api.url, Timeout: api.timeout, Transport: transport, UserAgent: s.UserAgent, Log: zerolog.Nop(), Metrics: metrics,
+			URL: api.url, Timeout: api.timeout, Transport: transport, UserAgent: s.UserAgent, Log: zerolog.Nop(),
+			Metrics: metrics,
 		})
 		all, err := client.All(ctx, "")
 		found := fmt.Sprintf("%s (%s): ", origin(api.url), names)
 		switch {
 		case err != nil:
-			return Finding{Fail, "products", found + err.Error(), "correct products.url, or ask the integrator: customers see an empty shop"}
+			return Finding{
+				Fail, "products", found + err.Error(),
+				"correct products.url, or ask the integrator: customers see an empty shop",
+			}
 		case len(all.Time)+len(all.Targets)+len(all.Ammo)+len(all.Rentals) == 0:
-			return Finding{Warn, "products", found + "nothing is for sale", "ask the integrator; the gateway's log names the products that break a rule"}
+			return Finding{
+				Warn, "products", found + "nothing is for sale",
+				"ask the integrator; the gateway's log names the products that break a rule",
+			}
 		}
-		return ok("products", "%stime: %d, targets: %d, ammo: %d, rentals: %d", found, len(all.Time), len(all.Targets), len(all.Ammo), len(all.Rentals))
+		return ok("products", "%stime: %d, targets: %d, ammo: %d, rentals: %d", found, len(all.Time), len(all.Targets),
+			len(all.Ammo), len(all.Rentals))
 	})
 }
 
@@ -228,7 +237,8 @@ func (s Settings) controllers(ctx context.Context) (all []Finding) {
 		all = append(all, ok("controllers", "%s simulated", Number(simulated, "lane")))
 	}
 	if dialling > 0 {
-		all = append(all, ok("controllers", "%s dialled by their controllers, which is not tried here", Number(dialling, "lane")))
+		all = append(all, ok("controllers", "%s dialled by their controllers, which is not tried here",
+			Number(dialling, "lane")))
 	}
 	return append(all, connectAll(ctx, wired)...)
 }
@@ -253,7 +263,8 @@ func connectAll(ctx context.Context, wired []controller) (all []Finding) {
 	}
 	for _, p := range problems {
 		all = append(all, Finding{
-			Fail, "controllers", fmt.Sprintf("%d of %d: %s: %s", len(p.names), len(wired), p.key, joinNames(p.names)), remedy(p.key),
+			Fail, "controllers", fmt.Sprintf("%d of %d: %s: %s", len(p.names), len(wired), p.key, joinNames(p.names)),
+			remedy(p.key),
 		})
 	}
 	return all

@@ -55,7 +55,8 @@ func TestWebhooks(t *testing.T) {
 	defer secured.Close()
 	dead := deadAddress(t)
 
-	all := withWebhooks(config.InPlayground, plain.URL+"/hook?key=secret", secured.URL, "http://"+dead+"/hook", plain.URL+"/another").webhooks(t.Context())
+	all := withWebhooks(config.InPlayground, plain.URL+"/hook?key=secret", secured.URL, "http://"+dead+"/hook",
+		plain.URL+"/another").webhooks(t.Context())
 	require.Equal(t, "ok: "+plain.URL+" (Range 1, Range 4) is reached\n"+
 		"FAIL: "+secured.URL+" (Range 2): its certificate is from an unknown authority\n"+
 		"FAIL: http://"+dead+" (Range 3): the connection was refused\n", text(all))
@@ -84,13 +85,17 @@ func TestProducts(t *testing.T) {
 	var s Settings
 	s.UserAgent = "rangegate/test"
 	for i, url := range []string{sells.URL, empty.URL, broken.URL, "http://" + deadAddress(t) + "?key=secret"} {
-		s.Config.Ranges = append(s.Config.Ranges, config.Range{Name: fmt.Sprint("Range ", i+1), Products: &config.Products{URL: url, Timeout: 5 * time.Second}})
+		s.Config.Ranges = append(s.Config.Ranges, config.Range{
+			Name:     fmt.Sprint("Range ", i+1),
+			Products: &config.Products{URL: url, Timeout: 5 * time.Second},
+		})
 	}
 	all := s.products(t.Context())
 	require.Len(t, all, 4)
 	require.Equal(t, sells.URL+" (Range 1): time: 0, targets: 0, ammo: 1, rentals: 0", requireOne(t, all, OK).Found)
 	require.Equal(t, empty.URL+" (Range 2): nothing is for sale", requireOne(t, all, Warn).Found)
-	require.Contains(t, all[2].Found, "(Range 3): products of type ammo: the products API did not answer with a JSON array")
+	require.Contains(t, all[2].Found,
+		"(Range 3): products of type ammo: the products API did not answer with a JSON array")
 	require.Contains(t, all[3].Found, "(Range 4): products of type ")
 	require.NotContains(t, text(all), "secret")
 	requireOK(t, Settings{}.products(t.Context()))
@@ -119,7 +124,10 @@ func rangeWithDeadLanes(t *testing.T, count int) Settings {
 		if c := controllers.Controller(id); c != nil {
 			address = c.Address()
 		}
-		r.Lanes = append(r.Lanes, config.Lane{Name: fmt.Sprint("Lane ", i+1), Link: config.Link{Driver: config.DriverWebSocket, Address: address}})
+		r.Lanes = append(r.Lanes, config.Lane{
+			Name: fmt.Sprint("Lane ", i+1),
+			Link: config.Link{Driver: config.DriverWebSocket, Address: address},
+		})
 	}
 	trust := func(config.LinkTLS) (websocket.TLS, error) { return websocket.TLS{}, nil }
 	return Settings{Config: config.Config{Ranges: []config.Range{r}}, Trust: trust}
@@ -130,8 +138,8 @@ func TestAThousandControllersHalfOfThemDead(t *testing.T) {
 	s := rangeWithDeadLanes(t, 1000)
 	all := s.controllers(t.Context())
 	require.Equal(t, "500 of 1000 are reached", requireOne(t, all, OK).Found)
-	require.Equal(t, "500 of 1000: the connection was refused: Lane 2, Lane 4, Lane 6, Lane 8, Lane 10, Lane 12, Lane 14, "+
-		"Lane 16, Lane 18, Lane 20 and 490 more", requireOne(t, all, Fail).Found)
+	require.Equal(t, "500 of 1000: the connection was refused: Lane 2, Lane 4, Lane 6, Lane 8, Lane 10, Lane 12, "+
+		"Lane 14, Lane 16, Lane 18, Lane 20 and 490 more", requireOne(t, all, Fail).Found)
 }
 
 func TestControllersUnderTLS(t *testing.T) {
@@ -149,7 +157,8 @@ func TestControllersUnderTLS(t *testing.T) {
 		require.Equal(t, want, connectAll(t.Context(), []controller{{"Lane 1", address, trust}})[0].Found)
 	}
 	plain := "wss://" + strings.TrimPrefix(httptestPlain(t), "http://")
-	require.Contains(t, requireOne(t, connectAll(t.Context(), []controller{{"Lane 1", plain, websocket.TLS{}}}), Fail).Found, "it does not speak TLS")
+	require.Contains(t, requireOne(t, connectAll(t.Context(), []controller{{"Lane 1", plain, websocket.TLS{}}}),
+		Fail).Found, "it does not speak TLS")
 }
 
 func httptestPlain(t *testing.T) string {

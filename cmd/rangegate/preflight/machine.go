@@ -42,7 +42,8 @@ func checkWallClock(now time.Time) Finding {
 	return ok("clock", "the wall clock shows %s", shows)
 }
 
-const enableNTP = "enable NTP (timedatectl set-ntp true, or chrony): receivers refuse events whose signature is some minutes off"
+const enableNTP = "enable NTP (timedatectl set-ntp true, or chrony): receivers refuse events whose signature " +
+	"is some minutes off"
 
 // checkSynchronised asks the kernel whether its clock is synchronised, and for its maximum error.
 func checkSynchronised() Finding {
@@ -63,7 +64,10 @@ func checkNTP(status int, state unix.Timex, err error) Finding {
 	}
 	within := time.Duration(state.Maxerror) * time.Microsecond
 	if within > 10*time.Second {
-		return Finding{Warn, "clock", fmt.Sprintf("it is synchronised to within %s only", within.Round(time.Second)), enableNTP}
+		return Finding{
+			Warn, "clock", fmt.Sprintf("it is synchronised to within %s only", within.Round(time.Second)),
+			enableNTP,
+		}
 	}
 	return ok("clock", "synchronised to within %s", within.Round(time.Millisecond))
 }
@@ -100,7 +104,8 @@ func (s Settings) nodes(ctx context.Context) []Finding {
 	}
 	now := time.Now()
 	all := []Finding{checkListen(ctx, "nodes.address", n.Address, loaded)}
-	all = append(all, checkCertificate(what, config.TLS{Certificate: n.TLS.Certificate, Key: n.TLS.Key}, loaded.Leaf, now)...)
+	all = append(all, checkCertificate(what, config.TLS{Certificate: n.TLS.Certificate, Key: n.TLS.Key},
+		loaded.Leaf, now)...)
 	host, _, _ := net.SplitHostPort(n.AdvertisedAddress(n.Address))
 	return append(all, checkNode(what, n.TLS, loaded, authorities, host, now)...)
 }
@@ -125,7 +130,8 @@ func checkNode(
 		}
 		all = append(all, Finding{
 			Fail, what, fmt.Sprintf("the other nodes refuse %s as that of %s: %v", t.Certificate, as.role, err),
-			"have it issued by an authority in " + t.CA + ", for the host that the others dial, for servers and clients (extendedKeyUsage)",
+			"have it issued by an authority in " + t.CA +
+				", for the host that the others dial, for servers and clients (extendedKeyUsage)",
 		})
 	}
 	return all
@@ -155,7 +161,10 @@ func checkListen(ctx context.Context, what, hostPort string, client *tls.Certifi
 			"choose a port from 1024 up, or allow it: AmbientCapabilities=CAP_NET_BIND_SERVICE in the unit",
 		}
 	case errors.Is(err, unix.EADDRNOTAVAIL):
-		return Finding{Fail, what, hostPort + " is no address of this machine", "choose an address of it (ip address), or 0.0.0.0 for all"}
+		return Finding{
+			Fail, what, hostPort + " is no address of this machine",
+			"choose an address of it (ip address), or 0.0.0.0 for all",
+		}
 	}
 	return Finding{Fail, what, err.Error(), "choose an address of this machine"}
 }
@@ -198,17 +207,29 @@ func checkCertificate(what string, t config.TLS, leaf *x509.Certificate, now tim
 	var all []Finding
 	switch invalid := certificate.CheckValidity(leaf, now); {
 	case invalid != nil:
-		all = append(all, Finding{Fail, what, fmt.Sprintf("%s: %v", t.Certificate, invalid), "renew it, and see why that was not done"})
+		all = append(all, Finding{
+			Fail, what, fmt.Sprintf("%s: %v", t.Certificate, invalid),
+			"renew it, and see why that was not done",
+		})
 	case left < renewalTime:
-		all = append(all, Finding{Warn, what, fmt.Sprintf("%s: %s left", found, Number(int(left.Hours()/24), "day")), "renew it, and see why that was not done"})
+		all = append(all, Finding{
+			Warn, what, fmt.Sprintf("%s: %s left", found, Number(int(left.Hours()/24), "day")),
+			"renew it, and see why that was not done",
+		})
 	default:
 		all = append(all, ok(what, "%s: %s left", found, Number(int(left.Hours()/24), "day")))
 	}
 	if names == "" {
-		all = append(all, Finding{Fail, what, t.Certificate + " has no names, which clients need", "have it issued for the names that clients use (subjectAltName)"})
+		all = append(all, Finding{
+			Fail, what, t.Certificate + " has no names, which clients need",
+			"have it issued for the names that clients use (subjectAltName)",
+		})
 	}
 	if info, err := os.Stat(t.Key); err == nil && info.Mode().Perm()&0o004 != 0 {
-		all = append(all, Finding{Warn, what, t.Key + " can be read by everybody on this machine", "chmod 640, or 600, owned by the gateway's user"})
+		all = append(all, Finding{
+			Warn, what, t.Key + " can be read by everybody on this machine",
+			"chmod 640, or 600, owned by the gateway's user",
+		})
 	}
 	return all
 }
@@ -231,8 +252,8 @@ func checkChain(what string, t config.TLS, loaded *tls.Certificate, now time.Tim
 		return nil // it is trusted, or checkCertificate has reported the problem
 	}
 	return []Finding{{
-		Warn, what, t.Certificate + " is signed by no authority that this machine trusts: by itself, by an authority of your own, or the " +
-			"intermediate certificates are missing",
+		Warn, what, t.Certificate + " is signed by no authority that this machine trusts: by itself, by an authority " +
+			"of your own, or the intermediate certificates are missing",
 		"use the full chain (fullchain.pem); install an authority of your own on every client",
 	}}
 }

@@ -49,5 +49,6 @@ func TestSettingsWithoutEffect(t *testing.T) {
 	}
 	all := Settings{Config: c}.configuration(t.Context())
 	require.Equal(t, "ok: playground: 1 range, 2 lanes\nwarn: ranges[0].purchasing has no effect\n"+
-		"warn: http.behind_proxy without http.trusted_proxies: all clients count as one address, the proxy's\n", text(all))
+		"warn: http.behind_proxy without http.trusted_proxies: all clients count as one address, the "+
+		"proxy's\n", text(all))
 }

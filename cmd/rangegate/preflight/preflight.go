@@ -143,22 +143,28 @@ func (s Settings) configuration(context.Context) (all []Finding) {
 	for _, r := range s.Config.Ranges {
 		lanes += len(r.Lanes)
 	}
-	all = append(all, ok("configuration", "%s: %s, %s", s.Config.Environment, Number(len(s.Config.Ranges), "range"), Number(lanes, "lane")))
+	all = append(all, ok("configuration", "%s: %s, %s", s.Config.Environment, Number(len(s.Config.Ranges), "range"),
+		Number(lanes, "lane")))
 	for _, path := range s.Config.Unused() {
-		all = append(all, Finding{Warn, "configuration", path + " has no effect", "remove it, or add the setting that it needs"})
+		all = append(all, Finding{
+			Warn, "configuration", path + " has no effect",
+			"remove it, or add the setting that it needs",
+		})
 	}
 	for _, open := range Exposures(s.File, s.Config) {
 		all = append(all, Finding{Warn, "configuration", open.Path + " " + open.Problem, open.Remedy})
 	}
 	if h := s.Config.HTTP; h.BehindProxy && len(h.TrustedProxies) == 0 {
 		all = append(all, Finding{
-			Warn, "configuration", "http.behind_proxy without http.trusted_proxies: all clients count as one address, the proxy's",
+			Warn, "configuration", "http.behind_proxy without http.trusted_proxies: all clients count as one " +
+				"address, the proxy's",
 			"name the proxy's address in http.trusted_proxies",
 		})
 	}
 	if c := s.Config.Controllers; c != nil && c.BehindProxy && len(c.TrustedProxies) == 0 {
 		all = append(all, Finding{
-			Warn, "configuration", "controllers.behind_proxy without controllers.trusted_proxies: all controllers count as one address, the proxy's",
+			Warn, "configuration", "controllers.behind_proxy without controllers.trusted_proxies: all controllers " +
+				"count as one address, the proxy's",
 			"name the proxy's address in controllers.trusted_proxies",
 		})
 	}
@@ -177,7 +183,8 @@ func Write(to io.Writer, all []Finding) error {
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(to, "pre-flight: %d failed, %d to look at, %d ok\n", Count(all, Fail), Count(all, Warn), Count(all, OK))
+	_, err := fmt.Fprintf(to, "pre-flight: %d failed, %d to look at, %d ok\n", Count(all, Fail), Count(all, Warn),
+		Count(all, OK))
 	return err
 }
 

@@ -24,7 +24,12 @@ func TestAHangingCheckIsAFailure(t *testing.T) {
 		}
 		all := run(t.Context(), 30*time.Second, []check{
 			{"first", hangs},
-			{"second", func(context.Context) []Finding { return []Finding{ok("second", "is there"), ok("second", "is well")} }},
+			{"second", func(context.Context) []Finding {
+				return []Finding{
+					ok("second", "is there"),
+					ok("second", "is well"),
+				}
+			}},
 			{"third", hangs},
 			{"fourth", func(ctx context.Context) []Finding {
 				<-ctx.Done()
@@ -32,7 +37,8 @@ func TestAHangingCheckIsAFailure(t *testing.T) {
 			}},
 		})
 		require.Equal(t, 31*time.Second, time.Since(started))
-		require.Equal(t, "FAIL: no result after 30s\nok: is there\nok: is well\nFAIL: no result after 30s\nok: knows when to stop\n", text(all))
+		require.Equal(t, "FAIL: no result after 30s\nok: is there\nok: is well\nFAIL: no result after 30s\nok: "+
+			"knows when to stop\n", text(all))
 		close(release)
 		synctest.Wait()
 	})

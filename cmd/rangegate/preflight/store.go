@@ -44,18 +44,26 @@ func checkSQLite(ctx context.Context, path string) []Finding {
 	reader, err := sqlite.OpenReader(path)
 	switch {
 	case errors.Is(err, sqlite.ErrLocked):
-		return []Finding{ok("store", "%s, %s, is open in a gateway that runs, and was not read", path, size(uint64(info.Size())))}
+		return []Finding{ok("store", "%s, %s, is open in a gateway that runs, and was not read", path,
+			size(uint64(info.Size())))}
 	case errors.Is(err, store.ErrNewer):
-		return []Finding{{Fail, "store", err.Error(), fmt.Sprintf("install the release that wrote it; this one reads records up to version %d", store.Version)}}
+		return []Finding{{
+			Fail, "store", err.Error(),
+			fmt.Sprintf("install the release that wrote it; this one reads records up to version %d", store.Version),
+		}}
 	case err != nil:
-		return []Finding{{Fail, "store", err.Error(), "restore a backup, or see docs/store.md, When something is wrong with it"}}
+		return []Finding{{
+			Fail, "store", err.Error(),
+			"restore a backup, or see docs/store.md, When something is wrong with it",
+		}}
 	}
 	defer func() { _ = reader.Close() }()
 	ids, err := reader.Ranges(ctx)
 	if err != nil {
 		return []Finding{{Fail, "store", err.Error(), "rangegate store check names every record that cannot be read"}}
 	}
-	return []Finding{ok("store", "%s opens: %s, %s, readable by this release (version %d)", path, size(uint64(info.Size())), Number(len(ids), "range"), store.Version)}
+	return []Finding{ok("store", "%s opens: %s, %s, readable by this release (version %d)", path,
+		size(uint64(info.Size())), Number(len(ids), "range"), store.Version)}
 }
 
 // checkFolder checks the folder in which the gateway creates the file.
@@ -105,20 +113,31 @@ func size(bytes uint64) string {
 func checkRedis(ctx context.Context, url string) []Finding {
 	reader, err := redis.OpenReader(ctx, url)
 	if err != nil {
-		return []Finding{{Fail, "store", err.Error(), "start the server, or correct store.redis: address, user, password, TLS"}}
+		return []Finding{{
+			Fail, "store", err.Error(),
+			"start the server, or correct store.redis: address, user, password, TLS",
+		}}
 	}
 	defer func() { _ = reader.Close() }()
 	survey, err := reader.Survey(ctx)
 	if err != nil {
-		return []Finding{{Fail, "store", err.Error(), "give the user of store.redis the commands of docs/store.md, Redis"}}
+		return []Finding{{
+			Fail, "store", err.Error(),
+			"give the user of store.redis the commands of docs/store.md, Redis",
+		}}
 	}
-	all := []Finding{ok("store", "%s answers in %s, version %s", reader.Describe(), survey.RoundTrip.Round(10*time.Microsecond), survey.Version)}
+	all := []Finding{ok("store", "%s answers in %s, version %s", reader.Describe(),
+		survey.RoundTrip.Round(10*time.Microsecond), survey.Version)}
 	major, _, _ := strings.Cut(survey.Version, ".")
 	if n, err := strconv.Atoi(major); err == nil && n < redis.OldestMajor {
-		all = append(all, Finding{Fail, "store", "version " + survey.Version + " is too old", fmt.Sprintf("install Redis %d or later", redis.OldestMajor)})
+		all = append(all, Finding{
+			Fail, "store", "version " + survey.Version + " is too old",
+			fmt.Sprintf("install Redis %d or later", redis.OldestMajor),
+		})
 	}
 	for _, warning := range survey.Warnings {
-		all = append(all, Finding{Warn, "store", warning, "configure the server as in docs/store.md, Redis: appendonly yes, appendfsync always, maxmemory-policy noeviction"})
+		all = append(all, Finding{Warn, "store", warning, "configure the server as in docs/store.md, Redis: " +
+			"appendonly yes, appendfsync always, maxmemory-policy noeviction"})
 	}
 	return all
 }
@@ -131,11 +150,15 @@ func checkWritable(folder string) Finding {
 	took, err := syncTimes(folder)
 	switch {
 	case errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT):
-		return Finding{Fail, "store", fmt.Sprintf("there is no space in %s: %v", folder, err), "free some space: nothing can be saved"}
+		return Finding{
+			Fail, "store", fmt.Sprintf("there is no space in %s: %v", folder, err),
+			"free some space: nothing can be saved",
+		}
 	case err != nil:
 		return Finding{
 			Fail, "store", fmt.Sprintf("nothing can be saved in %s by %s: %v", folder, user(), err),
-			"give the folder to the gateway's user (chown), check that it is not mounted read-only, and check as that user",
+			"give the folder to the gateway's user (chown), check that it is not mounted read-only, and " +
+				"check as that user",
 		}
 	}
 	slices.Sort(took)
@@ -193,13 +216,19 @@ func checkDisk(folder string) []Finding {
 	}
 	kept := ok("store", "%s is on a disk", folder)
 	if problem, found := unsafeFileSystems[int64(disk.Type)]; found {
-		kept = Finding{Warn, "store", folder + " is " + problem, "put store.sqlite on a disk of this machine, or a volume"}
+		kept = Finding{
+			Warn, "store", folder + " is " + problem,
+			"put store.sqlite on a disk of this machine, or a volume",
+		}
 	}
 	free := disk.Bavail * uint64(disk.Bsize)
 	found := fmt.Sprintf("%s free in %s", size(free), folder)
 	switch {
 	case free < minSpace:
-		return []Finding{{Fail, "store", found, "free some space: when the disk is full nothing more can be sold"}, kept}
+		return []Finding{
+			{Fail, "store", found, "free some space: when the disk is full nothing more can be sold"},
+			kept,
+		}
 	case free < lowSpace:
 		return []Finding{{Warn, "store", found, "free some space, or keep less (store.retention)"}, kept}
 	}

@@ -25,11 +25,12 @@ import (
 // that is no success, and repeat a request as docs/integrators.md says; a POST without an IdempotencyKey is
 // never repeated. Goroutines may share it.
 func NewGateway(url, rangeID, token string) (*ClientWithResponses, error) {
-	return NewClientWithResponses(url, WithHTTPClient(repeating{patience: 2 * time.Minute}), WithRequestEditorFn(func(_ context.Context, r *http.Request) error {
-		r.Header.Set("range-id", rangeID)
-		r.Header.Set("token", token)
-		return nil
-	}))
+	return NewClientWithResponses(url, WithHTTPClient(repeating{patience: 2 * time.Minute}),
+		WithRequestEditorFn(func(_ context.Context, r *http.Request) error {
+			r.Header.Set("range-id", rangeID)
+			r.Header.Set("token", token)
+			return nil
+		}))
 }
 
 // GatewayError is an answer that is no success. With Status 0 there was none: nobody knows whether it was
@@ -60,7 +61,10 @@ func (c repeating) Do(request *http.Request) (*http.Response, error) {
 		response, body, err := send(request)
 		if err == nil && response.StatusCode < 300 {
 			if !isOfGateway(request, response.StatusCode, body) {
-				return nil, &GatewayError{Status: response.StatusCode, Code: "not_the_gateway", Message: "the answer is not one of the gateway"}
+				return nil, &GatewayError{
+					Status: response.StatusCode, Code: "not_the_gateway",
+					Message: "the answer is not one of the gateway",
+				}
 			}
 			response.Body = io.NopCloser(bytes.NewReader(body))
 			return response, nil
@@ -70,7 +74,8 @@ func (c repeating) Do(request *http.Request) (*http.Response, error) {
 			defects++
 		}
 		pause, repeat := pauseAfter(refused.Status, response, tries, defects)
-		if !repeat || request.Method == http.MethodPost && request.Header.Get("Idempotency-Key") == "" || time.Now().Add(pause).After(end) {
+		if !repeat || request.Method == http.MethodPost && request.Header.Get("Idempotency-Key") == "" || time.Now().
+			Add(pause).After(end) {
 			return nil, refused
 		}
 		select {
@@ -125,7 +130,8 @@ func refusal(response *http.Response, body []byte, err error) *GatewayError {
 	}
 	refused := &GatewayError{Status: response.StatusCode}
 	if json.Unmarshal(body, refused) != nil || refused.Code == "" { // of a proxy in between
-		refused.Code, refused.Message = fmt.Sprintf("status_%d", response.StatusCode), "the answer is not one of the gateway"
+		refused.Code, refused.Message = fmt.Sprintf("status_%d", response.StatusCode),
+			"the answer is not one of the gateway"
 	}
 	return refused
 }

@@ -48,7 +48,8 @@ func story(ctx context.Context) error {
 	till := &till{known: map[string]bool{}, events: make(chan Body, 1000)}
 	receipt := "receipt-" + rand.Text()[:8]
 	order := PostSessionsJSONRequestBody{
-		CustomerName: "Jo Smith", LaneId: lane, GroupId: group, Duration: 60, EnablePurchasing: new(true), ExternalId: &receipt,
+		CustomerName: "Jo Smith", LaneId: lane, GroupId: group, Duration: 60, EnablePurchasing: new(true),
+		ExternalId: &receipt,
 	}
 	if err := till.open(); err != nil {
 		return err
@@ -67,11 +68,14 @@ func story(ctx context.Context) error {
 	fmt.Println("sold a third time:", code(err))
 	_, err = gateway.PostSessionsWithResponse(ctx, &PostSessionsParams{IdempotencyKey: new(receipt + "-fourth")}, order)
 	fmt.Println("sold a fourth time:", code(err))
-	_, err = gateway.PostSessionsIdStopWithResponse(ctx, session, &PostSessionsIdStopParams{IdempotencyKey: new(receipt + "-passing")})
+	_, err = gateway.PostSessionsIdStopWithResponse(ctx, session,
+		&PostSessionsIdStopParams{IdempotencyKey: new(receipt + "-passing")})
 	fmt.Println("stopped in passing:", code(err))
-	_, err = gateway.PostSessionsIdResumeWithResponse(ctx, session, &PostSessionsIdResumeParams{IdempotencyKey: new(receipt + "-early")})
+	_, err = gateway.PostSessionsIdResumeWithResponse(ctx, session,
+		&PostSessionsIdResumeParams{IdempotencyKey: new(receipt + "-early")})
 	fmt.Println("resumed while it runs:", code(err))
-	if _, err := gateway.PostSessionsIdPauseWithResponse(ctx, session, &PostSessionsIdPauseParams{IdempotencyKey: new(receipt + "-pause")}); err != nil {
+	if _, err := gateway.PostSessionsIdPauseWithResponse(ctx, session,
+		&PostSessionsIdPauseParams{IdempotencyKey: new(receipt + "-pause")}); err != nil {
 		return err
 	}
 	till.expect(session, "sessionPaused")
@@ -88,7 +92,8 @@ func story(ctx context.Context) error {
 	if _, err := gateway.PostSessionsIdModifyWithResponse(ctx, session, extend); err != nil {
 		return err
 	}
-	if _, err := gateway.PostSessionsIdResumeWithResponse(ctx, session, &PostSessionsIdResumeParams{IdempotencyKey: new(receipt + "-resume")}); err != nil {
+	if _, err := gateway.PostSessionsIdResumeWithResponse(ctx, session,
+		&PostSessionsIdResumeParams{IdempotencyKey: new(receipt + "-resume")}); err != nil {
 		return err
 	}
 	fmt.Println("down: extended, resumed")
@@ -116,7 +121,8 @@ func story(ctx context.Context) error {
 	if total := now.JSON200.Duration; total != 60+15+till.boughtMinutes() {
 		return fmt.Errorf("the session has %d minutes", total)
 	}
-	if _, err := gateway.PostSessionsIdStopWithResponse(ctx, session, &PostSessionsIdStopParams{IdempotencyKey: new(receipt + "-stop")}); err != nil {
+	if _, err := gateway.PostSessionsIdStopWithResponse(ctx, session,
+		&PostSessionsIdStopParams{IdempotencyKey: new(receipt + "-stop")}); err != nil {
 		return err
 	}
 	till.expect(session, "sessionStopped")
@@ -240,7 +246,10 @@ func (t *till) decide(w http.ResponseWriter, purchase Body) {
 		if item.Id != "time" {
 			fmt.Printf("refused at the lane: %d x %s\n", item.Qty, item.Id)
 			w.WriteHeader(http.StatusConflict)
-			_ = json.NewEncoder(w).Encode(map[string]string{"error": "not on account", "user_message": "Please pay this at the counter.", "trace_id": "till-1"})
+			_ = json.NewEncoder(w).Encode(map[string]string{
+				"error":        "not on account",
+				"user_message": "Please pay this at the counter.", "trace_id": "till-1",
+			})
 			return
 		}
 		minutes += item.Qty

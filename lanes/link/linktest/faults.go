@@ -9,7 +9,10 @@ import (
 )
 
 var faults = []Test{
-	{"faults of the hardware are reported with or without a session, and those in force are in the hello", with(hardware)},
+	{
+		"faults of the hardware are reported with or without a session, and those in force are in the hello",
+		with(hardware),
+	},
 	{"a fault survives a power cut", with(lastingFault)},
 	{"a lane that was left is reported, also when it is late", with(left)},
 }
@@ -19,7 +22,8 @@ func hardware(s fixture) {
 	s.Controller.Fault("target carrier: no answer")
 	s.Controller.Fault("lamp 3: worn out")
 	found := s.waitReports(received, 2)
-	assert.Equal(s, []string{"target carrier: no answer", "lamp 3: worn out"}, []string{found[0].Detail, found[1].Detail})
+	assert.Equal(s, []string{"target carrier: no answer", "lamp 3: worn out"},
+		[]string{found[0].Detail, found[1].Detail})
 	for _, r := range found {
 		assert.Equal(s, lanes.ReportFault, r.Kind)
 		assert.Equal(s, uuid.Nil, r.Session)

@@ -101,7 +101,8 @@ func openEnd(s fixture) {
 	s.send(conn, received, link.State{Revision: 1, Session: session})
 	s.wait("the remaining time is used up", func() bool { return s.Controller.Shown().Remaining == 0 })
 	shown := s.Controller.Shown()
-	assert.True(s, shown.Open || !s.Now().Before(session.Since.Add(300*time.Millisecond-tick)), "closed before its bound")
+	assert.True(s, shown.Open || !s.Now().Before(session.Since.Add(300*time.Millisecond-tick)),
+		"closed before its bound")
 	assert.LessOrEqual(s, shown.Beyond, 200*time.Millisecond)
 	s.locksAtZero(session.Since.Add(300 * time.Millisecond))
 	assert.Zero(s, s.Controller.Shown().Beyond)

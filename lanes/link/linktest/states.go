@@ -129,7 +129,8 @@ func beginsByItself(s fixture) {
 	assert.False(s, s.Now().Before(state.Session.Start.At), "not before its start")
 	shown := s.Controller.Shown()
 	assert.Equal(s, lanes.Running, shown.Phase)
-	assert.InDelta(s, state.Session.Start.At.Add(time.Hour).Since(s.Now()), shown.Remaining, float64(patience), "its time runs from the start on")
+	assert.InDelta(s, state.Session.Start.At.Add(time.Hour).Since(s.Now()), shown.Remaining, float64(patience),
+		"its time runs from the start on")
 	assert.Empty(s, received.reported(), "the gateway knows by itself")
 
 	s.send(conn, received, link.State{Revision: 3, Session: s.session(lanes.Waiting, time.Hour)})
@@ -167,7 +168,10 @@ func warnsByItself(s fixture) {
 	assert.True(s, s.Controller.Shown().Warns, "without its gateway too")
 
 	conn, _, received = s.dial()
-	s.send(conn, received, link.State{Revision: 1, Session: s.session(lanes.Paused, 29*time.Minute), WarnAt: state.WarnAt})
+	s.send(conn, received, link.State{
+		Revision: 1, Session: s.session(lanes.Paused, 29*time.Minute),
+		WarnAt: state.WarnAt,
+	})
 	assert.False(s, s.Controller.Shown().Warns, "paused")
 	s.send(conn, received, link.State{Revision: 2, Session: s.session(lanes.Running, time.Minute)})
 	assert.False(s, s.Controller.Shown().Warns, "nobody is warned")

@@ -44,67 +44,72 @@ func TestAutopilotEnters(t *testing.T) {
 		}
 	})
 
-	runAutopilot(t, "although the waiting session is changed all the time", func(t *testing.T, _ *sim.Autopilot, lane func() *fixture) {
-		waiting, session := lane(), sold(time.Hour)
-		for range 11 {
-			waiting.send(session, lanes.Waiting, false)
+	runAutopilot(t, "although the waiting session is changed all the time",
+		func(t *testing.T, _ *sim.Autopilot, lane func() *fixture) {
+			waiting, session := lane(), sold(time.Hour)
+			for range 11 {
+				waiting.send(session, lanes.Waiting, false)
+				<-time.After(time.Second)
+			}
+			assert.Equal(t, 1, waiting.Unacked())
+		})
+
+	runAutopilot(t, "not when the session is gone or was begun by somebody else",
+		func(t *testing.T, _ *sim.Autopilot, lane func() *fixture) {
+			gone, begun, session := lane(), lane(), sold(time.Hour)
+			gone.send(session, lanes.Waiting, false)
+			begun.send(session, lanes.Waiting, false)
 			<-time.After(time.Second)
-		}
-		assert.Equal(t, 1, waiting.Unacked())
-	})
+			gone.free()
+			begun.send(session, lanes.Paused, false)
+			<-time.After(time.Hour)
+			assert.Zero(t, gone.Unacked())
+			assert.Zero(t, begun.Unacked())
+		})
 
-	runAutopilot(t, "not when the session is gone or was begun by somebody else", func(t *testing.T, _ *sim.Autopilot, lane func() *fixture) {
-		gone, begun, session := lane(), lane(), sold(time.Hour)
-		gone.send(session, lanes.Waiting, false)
-		begun.send(session, lanes.Waiting, false)
-		<-time.After(time.Second)
-		gone.free()
-		begun.send(session, lanes.Paused, false)
-		<-time.After(time.Hour)
-		assert.Zero(t, gone.Unacked())
-		assert.Zero(t, begun.Unacked())
-	})
-
-	runAutopilot(t, "once more when a power cut took the session and its entry", func(t *testing.T, _ *sim.Autopilot, lane func() *fixture) {
-		waiting, session := lane(), sold(time.Hour)
-		waiting.send(session, lanes.Waiting, false)
-		<-time.After(time.Minute)
-		waiting.PowerCut(true)
-		assert.Zero(t, waiting.Unacked())
-		waiting.connect(t)
-		waiting.send(session, lanes.Waiting, false)
-		<-time.After(time.Minute)
-		assert.Equal(t, 1, waiting.Unacked())
-	})
+	runAutopilot(t, "once more when a power cut took the session and its entry",
+		func(t *testing.T, _ *sim.Autopilot, lane func() *fixture) {
+			waiting, session := lane(), sold(time.Hour)
+			waiting.send(session, lanes.Waiting, false)
+			<-time.After(time.Minute)
+			waiting.PowerCut(true)
+			assert.Zero(t, waiting.Unacked())
+			waiting.connect(t)
+			waiting.send(session, lanes.Waiting, false)
+			<-time.After(time.Minute)
+			assert.Equal(t, 1, waiting.Unacked())
+		})
 }
 
 func TestAutopilotReportsWhileShooting(t *testing.T) {
-	runAutopilot(t, "of two kinds, each about every ten minutes of open time", func(t *testing.T, _ *sim.Autopilot, lane func() *fixture) {
-		const hours = 100
-		steady, paused := lane(), lane()
-		steady.send(sold(hours*time.Hour), lanes.Running, false)
-		session := sold(hours * time.Hour)
-		for range hours * 12 { // a pause of five minutes after every five
-			paused.send(session, lanes.Running, false)
-			<-time.After(5 * time.Minute)
-			paused.send(session, lanes.Paused, false)
-			<-time.After(5 * time.Minute)
-		}
-		assert.InDelta(t, hours*6*2, steady.Unacked(), hours*6*2*0.2)
-		assert.InDelta(t, hours*6*2, paused.Unacked(), hours*6*2*0.2, "they become no rarer by pauses")
-	})
+	runAutopilot(t, "of two kinds, each about every ten minutes of open time",
+		func(t *testing.T, _ *sim.Autopilot, lane func() *fixture) {
+			const hours = 100
+			steady, paused := lane(), lane()
+			steady.send(sold(hours*time.Hour), lanes.Running, false)
+			session := sold(hours * time.Hour)
+			for range hours * 12 { // a pause of five minutes after every five
+				paused.send(session, lanes.Running, false)
+				<-time.After(5 * time.Minute)
+				paused.send(session, lanes.Paused, false)
+				<-time.After(5 * time.Minute)
+			}
+			assert.InDelta(t, hours*6*2, steady.Unacked(), hours*6*2*0.2)
+			assert.InDelta(t, hours*6*2, paused.Unacked(), hours*6*2*0.2, "they become no rarer by pauses")
+		})
 
-	runAutopilot(t, "and buys time where that can be bought, about as often", func(t *testing.T, _ *sim.Autopilot, lane func() *fixture) {
-		const hours = 100
-		shop, none := lane(), lane()
-		session := sold(hours * time.Hour)
-		session.Purchasing = true
-		shop.send(session, lanes.Running, false)
-		none.send(sold(hours*time.Hour), lanes.Running, false)
-		<-time.After(hours * time.Hour)
-		assert.InDelta(t, hours*6*3, shop.Unacked(), hours*6*3*0.2)
-		assert.InDelta(t, hours*6*2, none.Unacked(), hours*6*2*0.2)
-	})
+	runAutopilot(t, "and buys time where that can be bought, about as often",
+		func(t *testing.T, _ *sim.Autopilot, lane func() *fixture) {
+			const hours = 100
+			shop, none := lane(), lane()
+			session := sold(hours * time.Hour)
+			session.Purchasing = true
+			shop.send(session, lanes.Running, false)
+			none.send(sold(hours*time.Hour), lanes.Running, false)
+			<-time.After(hours * time.Hour)
+			assert.InDelta(t, hours*6*3, shop.Unacked(), hours*6*3*0.2)
+			assert.InDelta(t, hours*6*2, none.Unacked(), hours*6*2*0.2)
+		})
 
 	runAutopilot(t, "only while the line is open", func(t *testing.T, _ *sim.Autopilot, lane func() *fixture) {
 		ended, paused, held := lane(), lane(), lane()

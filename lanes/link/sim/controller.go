@@ -264,7 +264,10 @@ func (c *Controller) refusal(lane link.Lane) error {
 
 // hello says what is in force. mu is held.
 func (c *Controller) hello(now lanes.Instant) link.Hello {
-	hello := link.Hello{LogID: c.log.last.ID, Firmware: "sim", Hold: c.line.Hold, Faults: slices.Clone(c.faults), OpenEnd: !c.older}
+	hello := link.Hello{
+		LogID: c.log.last.ID, Firmware: "sim", Hold: c.line.Hold, Faults: slices.Clone(c.faults),
+		OpenEnd: !c.older,
+	}
 	if c.line.Session != uuid.Nil {
 		hello.Session, hello.Phase = c.line.Session, c.line.Phase
 		hello.Left, hello.Beyond = c.line.left(now)
@@ -329,7 +332,8 @@ func (f fireLine) shownAt(now lanes.Instant) Shown {
 	shown := f.Shown
 	shown.Open = f.open(now)
 	shown.Remaining, shown.Beyond = f.left(now)
-	shown.Warns = shown.Open && shown.Remaining > 0 && slices.ContainsFunc(f.warnAt, func(left time.Duration) bool { return shown.Remaining <= left })
+	shown.Warns = shown.Open && shown.Remaining > 0 &&
+		slices.ContainsFunc(f.warnAt, func(left time.Duration) bool { return shown.Remaining <= left })
 	return shown
 }
 

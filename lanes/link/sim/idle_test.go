@@ -27,7 +27,8 @@ func TestAnIdleLaneIsCheap(t *testing.T) {
 		conn.Send(link.State{Revision: 1})
 		conns[i] = conn
 	}
-	require.Eventually(t, func() bool { return runtime.NumGoroutine() <= goroutines+2 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return runtime.NumGoroutine() <= goroutines+2 }, 10*time.Second,
+		time.Millisecond)
 	each := (heap() - used) / count
 	t.Logf("%d bytes a lane", each)
 	assert.Less(t, each, uint64(1024))

@@ -45,25 +45,26 @@ func TestOnLoss(t *testing.T) {
 		assert.True(t, lane.Shown().Open)
 		assert.Equal(t, 30*time.Minute, lane.Shown().Remaining)
 	})
-	run("hold locks after 15 s, until a gateway says otherwise", true, func(t *testing.T, lane *fixture, session lanes.Session) {
-		lane.Cut(errors.New("cut by the test"))
-		<-time.After(15*time.Second - time.Millisecond)
-		assert.True(t, lane.Shown().Open)
-		<-time.After(10 * time.Minute)
-		assert.False(t, lane.Shown().Open)
-		assert.True(t, lane.Shown().Hold)
-		assert.Equal(t, time.Hour-15*time.Second, lane.Shown().Remaining, "the countdown stands still since then")
+	run("hold locks after 15 s, until a gateway says otherwise", true,
+		func(t *testing.T, lane *fixture, session lanes.Session) {
+			lane.Cut(errors.New("cut by the test"))
+			<-time.After(15*time.Second - time.Millisecond)
+			assert.True(t, lane.Shown().Open)
+			<-time.After(10 * time.Minute)
+			assert.False(t, lane.Shown().Open)
+			assert.True(t, lane.Shown().Hold)
+			assert.Equal(t, time.Hour-15*time.Second, lane.Shown().Remaining, "the countdown stands still since then")
 
-		conn, hello, err := lane.driver.Dial(t.Context(), lane.lane, ignoreAll{})
-		require.NoError(t, err)
-		defer conn.Close()
-		assert.True(t, hello.Hold)
-		assert.Equal(t, time.Hour-15*time.Second, hello.Left)
-		assert.False(t, lane.Shown().Open)
-		lane.conn, lane.revision = conn, 0
-		lane.send(session, lanes.Running, false)
-		assert.True(t, lane.Shown().Open)
-	})
+			conn, hello, err := lane.driver.Dial(t.Context(), lane.lane, ignoreAll{})
+			require.NoError(t, err)
+			defer conn.Close()
+			assert.True(t, hello.Hold)
+			assert.Equal(t, time.Hour-15*time.Second, hello.Left)
+			assert.False(t, lane.Shown().Open)
+			lane.conn, lane.revision = conn, 0
+			lane.send(session, lanes.Running, false)
+			assert.True(t, lane.Shown().Open)
+		})
 	run("a gateway that comes back in time is no loss", true, func(t *testing.T, lane *fixture, _ lanes.Session) {
 		for range 5 {
 			lane.conn.Close()

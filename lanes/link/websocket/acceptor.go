@@ -78,9 +78,10 @@ type Attempt struct {
 
 // The outcomes of attempts.
 const (
-	OutcomeLinked    = "linked"
-	OutcomeNotNow    = "over_admit" // too many new links at a time
-	OutcomeNotHere   = "not_here"   // the lane's range is not served by this process, or not yet; or the link changed meanwhile
+	OutcomeLinked = "linked"
+	OutcomeNotNow = "over_admit" // too many new links at a time
+	// the lane's range is not served by this process, or not yet; or the link changed meanwhile
+	OutcomeNotHere   = "not_here"
 	OutcomeUnknown   = "unknown_lane"
 	OutcomeRefused   = "refused"   // no proof of the lane's key, or a rule of the protocol broken
 	OutcomeContested = "contested" // another controller of the lane is linked, and alive
@@ -88,7 +89,10 @@ const (
 )
 
 // Outcomes are all of them.
-var Outcomes = []string{OutcomeLinked, OutcomeNotNow, OutcomeNotHere, OutcomeUnknown, OutcomeRefused, OutcomeContested, OutcomeFailed}
+var Outcomes = []string{
+	OutcomeLinked, OutcomeNotNow, OutcomeNotHere, OutcomeUnknown, OutcomeRefused,
+	OutcomeContested, OutcomeFailed,
+}
 
 // invitation is what the gateway's hello and the proofs of an attempt are made of.
 type invitation struct {
@@ -117,8 +121,9 @@ type linked struct {
 // NewAcceptor makes an acceptor, for which no lane waits yet.
 func NewAcceptor(settings AcceptorSettings) *Acceptor {
 	a := &Acceptor{
-		settings: settings, timeouts: timeouts{helloTimeout, pingInterval, silenceTimeout, writeTimeout}, contest: contestTimeout,
-		slots: map[uuid.UUID]*laneSlot{}, started: time.Now(),
+		settings: settings, timeouts: timeouts{helloTimeout, pingInterval, silenceTimeout, writeTimeout},
+		contest: contestTimeout,
+		slots:   map[uuid.UUID]*laneSlot{}, started: time.Now(),
 	}
 	_, _ = rand.Read(a.secret[:]) // never fails (crypto/rand)
 	return a
@@ -296,7 +301,10 @@ func (a *Acceptor) derive(of []byte) []byte {
 
 // serve makes the request a WebSocket, exchanges the hellos, and makes the link.
 func (a *Acceptor) serve(w http.ResponseWriter, r *http.Request, invited invitation) (outcome string, err error) {
-	upgrader := ws.HTTPUpgrader{Timeout: a.timeouts.write, Protocol: func(name string) bool { return name == frame.Subprotocol }}
+	upgrader := ws.HTTPUpgrader{
+		Timeout:  a.timeouts.write,
+		Protocol: func(name string) bool { return name == frame.Subprotocol },
+	}
 	conn, buffered, _, err := upgrader.Upgrade(r, w)
 	if err != nil {
 		if conn != nil {

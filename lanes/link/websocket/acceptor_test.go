@@ -68,7 +68,10 @@ func (i *incoming) dial(lane uuid.UUID) (*coder.Conn, frame.Greeting) {
 // hello is a controller's answer with the key, and another report log each time unless log says which.
 func (i *incoming) hello(to frame.Greeting, key, log string) frame.Hello {
 	h := frame.Handshake{Key: key, Lane: to.ID, Gateway: to.Challenge, Controller: frame.NewChallenge()}
-	return frame.Hello{Lane: to.ID, Hello: link.Hello{LogID: log}, Challenge: h.Controller, Proof: h.ControllerProof(log)}
+	return frame.Hello{
+		Lane: to.ID, Hello: link.Hello{LogID: log}, Challenge: h.Controller,
+		Proof: h.ControllerProof(log),
+	}
 }
 
 // link dials with the key until the link is up.
@@ -200,9 +203,11 @@ func TestASecondControllerWhileTheFirstIsLinked(t *testing.T) {
 func TestWhoeverIsNotLetIn(t *testing.T) {
 	admit := 2
 	var problem error
-	i := newIncoming(t, laneKey, func(uuid.UUID) error { return problem }, func(s *websocket.AcceptorSettings) { s.Admit = func() int { return admit } })
+	i := newIncoming(t, laneKey, func(uuid.UUID) error { return problem },
+		func(s *websocket.AcceptorSettings) { s.Admit = func() int { return admit } })
 	ask := func(path, protocol string) (status int, retryAfter string) {
-		request, err := http.NewRequest(http.MethodGet, strings.Replace(strings.TrimSuffix(i.url, websocket.LanePath), "ws", "http", 1)+path, nil)
+		request, err := http.NewRequest(http.MethodGet, strings.Replace(strings.TrimSuffix(i.url, websocket.LanePath),
+			"ws", "http", 1)+path, nil)
 		require.NoError(t, err)
 		request.Header.Set("Sec-WebSocket-Protocol", protocol)
 		response, err := http.DefaultClient.Do(request)
@@ -220,7 +225,8 @@ func TestWhoeverIsNotLetIn(t *testing.T) {
 	refused(http.StatusNotFound, "/", frame.Subprotocol)
 	refused(http.StatusNotFound, strings.ToUpper(own), frame.Subprotocol)
 	refused(http.StatusBadRequest, own, "another")
-	require.Equal(t, "1", refused(http.StatusServiceUnavailable, own, "another, "+frame.Subprotocol), "the lane does not wait yet")
+	require.Equal(t, "1", refused(http.StatusServiceUnavailable, own, "another, "+frame.Subprotocol),
+		"the lane does not wait yet")
 	problem = lanes.ErrNotOwner
 	require.Equal(t, "1", refused(http.StatusServiceUnavailable, own, frame.Subprotocol))
 	require.NotEmpty(t, refused(http.StatusServiceUnavailable, own, frame.Subprotocol), "too many at a time")
@@ -329,13 +335,16 @@ func TestFramesOfAControllerThatDialsAreMasked(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	require.NoError(t, conn.SetDeadline(time.Now().Add(patience)))
-	_, err = fmt.Fprintf(conn, "GET %s%s HTTP/1.1\r\nHost: gateway\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"+
-		"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: %s\r\n\r\n\x81\x02{}", websocket.LanePath, i.lane.ID, frame.Subprotocol)
+	_, err = fmt.Fprintf(conn, "GET %s%s HTTP/1.1\r\nHost: gateway\r\nUpgrade: websocket\r\nConnection: "+
+		"Upgrade\r\nSec-WebSocket-Version: 13\r\n"+
+		"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: %s\r\n\r\n\x81\x02{}",
+		websocket.LanePath, i.lane.ID, frame.Subprotocol)
 	require.NoError(t, err)
 	said, err := io.ReadAll(conn)
 	require.NoError(t, err)
 	require.Contains(t, string(said), "101 Switching Protocols")
-	require.Contains(t, string(said), `{"type":"hello"`, "it has not waited for the gateway's hello, which comes all the same")
+	require.Contains(t, string(said), `{"type":"hello"`,
+		"it has not waited for the gateway's hello, which comes all the same")
 	require.Contains(t, string(said), "\x03\xea", "the close status 1002")
 	require.Contains(t, string(said), "must be masked")
 }
@@ -380,7 +389,8 @@ func TestALaneThatNoLongerWaits(t *testing.T) {
 	require.Empty(t, older.arrived)
 	i.link("log")
 	within(t, newer.arrived).connection.Close()
-	require.Eventually(t, func() bool { return i.Places() == 0 }, patience, time.Millisecond, "what has ended leaves nothing behind")
+	require.Eventually(t, func() bool { return i.Places() == 0 }, patience, time.Millisecond,
+		"what has ended leaves nothing behind")
 }
 
 // A range that is dropped here and soon served again has two lanes of that id for a moment. The older one may

@@ -99,8 +99,14 @@ func TestAnotherProtocolIsFaulty(t *testing.T) {
 
 func TestWrongHellos(t *testing.T) {
 	for _, c := range []struct{ name, text, problem string }{
-		{"another lane", `{"type":"hello","protocol":1,"lane_id":"44444444-4444-4444-8444-000000000001","log_id":"log","state":{"hold":true}}`, "lane 44444444-"},
-		{"another protocol", `{"type":"hello","protocol":2,"lane_id":"44444444-4444-4444-8444-000000000001","log_id":"log","state":{"hold":true}}`, "protocol: wants 1"},
+		{
+			"another lane",
+			`{"type":"hello","protocol":1,"lane_id":"44444444-4444-4444-8444-000000000001","log_id":"log","state":{"hold":true}}`, "lane 44444444-",
+		},
+		{
+			"another protocol",
+			`{"type":"hello","protocol":2,"lane_id":"44444444-4444-4444-8444-000000000001","log_id":"log","state":{"hold":true}}`, "protocol: wants 1",
+		},
 		{"no hello", `{"type":"applied","revision":1}`, "before its hello"},
 		{"no message", `hello`, "not a JSON object"},
 	} {
@@ -126,7 +132,8 @@ func TestAHelloMayComeWithTheHandshake(t *testing.T) {
 		if err != nil {
 			return
 		}
-		_, _ = io.WriteString(conn, acceptResponse(request)+longFrame(whole, r.hello()+strings.Repeat(" ", 5000))+shortFrame(whole, help))
+		_, _ = io.WriteString(conn, acceptResponse(request)+longFrame(whole,
+			r.hello()+strings.Repeat(" ", 5000))+shortFrame(whole, help))
 		_, _ = io.Copy(io.Discard, conn)
 	})
 	r = newFixture(t, "ws://"+address+"/lane", "")
@@ -139,7 +146,8 @@ func TestAHelloMayComeWithTheHandshake(t *testing.T) {
 // acceptResponse is the response that accepts the handshake. It requires the headers of LINK.md.
 func acceptResponse(request *http.Request) string {
 	if request.URL.Path != "/lane" || request.Header.Get("Authorization") != "" ||
-		request.Header.Get("Sec-WebSocket-Protocol") != frame.Subprotocol || request.Header.Get("Sec-WebSocket-Version") != "13" {
+		request.Header.Get("Sec-WebSocket-Protocol") != frame.Subprotocol ||
+		request.Header.Get("Sec-WebSocket-Version") != "13" {
 		return "HTTP/1.1 400 Bad Request\r\n\r\n"
 	}
 	key := sha1.Sum([]byte(request.Header.Get("Sec-WebSocket-Key") + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"))

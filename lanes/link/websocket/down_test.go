@@ -142,7 +142,8 @@ func TestPongsKeepAConnectionUp(t *testing.T) {
 	conn, received := r.connected()
 	for range 10 {
 		ahead.Add(int64(10 * time.Second))
-		require.Eventually(t, func() bool { return websocket.Silence(conn) < 5*time.Second }, patience, time.Millisecond)
+		require.Eventually(t, func() bool { return websocket.Silence(conn) < 5*time.Second }, patience,
+			time.Millisecond)
 	}
 	assert.Empty(t, received.down)
 	conn.Send(link.State{Revision: 1})

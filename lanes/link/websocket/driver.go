@@ -37,8 +37,9 @@ const (
 // Settings are the addresses of the controllers and what the driver needs of the gateway.
 type Settings struct {
 	Lanes map[uuid.UUID]Target // by lane id
-	TLS   map[uuid.UUID]TLS    // by range id, for wss:// addresses; without an entry the system's certificates are trusted
-	Now   func() lanes.Instant
+	// by range id, for wss:// addresses; without an entry the system's certificates are trusted
+	TLS map[uuid.UUID]TLS
+	Now func() lanes.Instant
 	// RoundTrip receives the time from a ping to its pong. It does not block. It may be nil.
 	RoundTrip func(took time.Duration)
 	// Acceptor is what the controllers of incoming lanes dial; nil without such lanes.
@@ -148,7 +149,10 @@ func exchangeHellos(s *socket, lane link.Lane, key string) (hello link.Hello, pr
 	if key != "" {
 		handshake.Gateway = frame.NewChallenge()
 	}
-	if err := s.write(ws.OpText, frame.GatewayHello(frame.Greeting{Lane: lane, Challenge: handshake.Gateway})); err != nil {
+	if err := s.write(ws.OpText, frame.GatewayHello(frame.Greeting{
+		Lane:      lane,
+		Challenge: handshake.Gateway,
+	})); err != nil {
 		return link.Hello{}, "", fmt.Errorf("saying hello: %w", err)
 	}
 	for {
@@ -164,12 +168,18 @@ func exchangeHellos(s *socket, lane link.Lane, key string) (hello link.Hello, pr
 		case nil: // a control frame, or a message of a later version
 		case frame.Hello:
 			if m.Lane != lane.ID {
-				return link.Hello{}, "", violation{ws.StatusPolicyViolation, fmt.Errorf("the controller is that of lane %s", m.Lane)}
+				return link.Hello{}, "", violation{
+					ws.StatusPolicyViolation,
+					fmt.Errorf("the controller is that of lane %s", m.Lane),
+				}
 			}
 			proof, err = prove(handshake, m, lane.Epoch)
 			return m.Hello, proof, err
 		default:
-			return link.Hello{}, "", violation{ws.StatusPolicyViolation, errors.New("the controller reports before its hello")}
+			return link.Hello{}, "", violation{
+				ws.StatusPolicyViolation,
+				errors.New("the controller reports before its hello"),
+			}
 		}
 	}
 }
@@ -183,9 +193,15 @@ func prove(handshake frame.Handshake, hello frame.Hello, epoch uint64) (proof st
 	handshake.Controller = hello.Challenge
 	switch {
 	case hello.Challenge == "" || hello.Proof == "":
-		return "", violation{ws.StatusPolicyViolation, errors.New("the controller's hello wants challenge and proof: the lane has a key")}
+		return "", violation{
+			ws.StatusPolicyViolation,
+			errors.New("the controller's hello wants challenge and proof: the lane has a key"),
+		}
 	case !handshake.VerifyController(hello.Proof, hello.LogID):
-		return "", violation{ws.StatusPolicyViolation, errors.New("the controller has not proven that it has the key of this lane")}
+		return "", violation{
+			ws.StatusPolicyViolation,
+			errors.New("the controller has not proven that it has the key of this lane"),
+		}
 	}
 	return handshake.GatewayProof(epoch), nil
 }

@@ -85,7 +85,8 @@ func TestAnIdleLaneIsCheap(t *testing.T) {
 	rangeID, received := uuid.New(), make(chan uint64, idleLanes)
 	goroutines, before, began := runtime.NumGoroutine(), used(), time.Now()
 	for i := range conns {
-		conn, _, err := driver.Dial(t.Context(), link.Lane{Range: rangeID, ID: idleLane(i), Epoch: 1}, counting{received})
+		conn, _, err := driver.Dial(t.Context(), link.Lane{Range: rangeID, ID: idleLane(i), Epoch: 1},
+			counting{received})
 		require.NoError(t, err)
 		conn.Send(link.State{Revision: 1})
 		conns[i] = conn

@@ -74,7 +74,8 @@ func incomingBench(t *testing.T, key string) linktest.Bench {
 	now := clock()
 	lane := link.Lane{Range: uuid.New(), ID: uuid.New(), Epoch: 7}
 	at := listenForControllers(t, now, nil)
-	hardware, err := lanesim.New(lanesim.Settings{Now: now, DialOnRequest: true}, lanesim.Lane{ID: lane.ID, Dial: at.url + lane.ID.String(), Key: key})
+	hardware, err := lanesim.New(lanesim.Settings{Now: now, DialOnRequest: true},
+		lanesim.Lane{ID: lane.ID, Dial: at.url + lane.ID.String(), Key: key})
 	require.NoError(t, err)
 	t.Cleanup(hardware.Close)
 	controller := controller{hardware.Controller(lane.ID)}
@@ -83,7 +84,10 @@ func incomingBench(t *testing.T, key string) linktest.Bench {
 	})
 	require.True(t, driver.Awaits(lane.ID))
 	require.False(t, driver.Awaits(uuid.New()))
-	return linktest.Bench{Driver: expecting{driver, controller.Controller}, Lane: lane, Now: now, Controller: controller}
+	return linktest.Bench{
+		Driver: expecting{driver, controller.Controller}, Lane: lane, Now: now,
+		Controller: controller,
+	}
 }
 
 // expecting is a driver whose Dial waits for the controller, and has it dial once.

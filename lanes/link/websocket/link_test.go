@@ -26,7 +26,10 @@ func TestLink(t *testing.T) {
 func bench(t *testing.T, key string) linktest.Bench {
 	now := clock()
 	lane := link.Lane{Range: uuid.New(), ID: uuid.New(), Epoch: 7}
-	hardware, err := lanesim.New(lanesim.Settings{Now: now}, lanesim.Lane{ID: lane.ID, Listen: "127.0.0.1:0", Path: "/lane", Key: key})
+	hardware, err := lanesim.New(lanesim.Settings{Now: now}, lanesim.Lane{
+		ID: lane.ID, Listen: "127.0.0.1:0",
+		Path: "/lane", Key: key,
+	})
 	require.NoError(t, err)
 	t.Cleanup(hardware.Close)
 	simulated := hardware.Controller(lane.ID)

@@ -28,16 +28,37 @@ func TestAControllerWithoutTheKeyIsFaulty(t *testing.T) {
 		name, problem string
 		spoil         func(f *fixture, hello *frame.Hello, gateway frame.Greeting)
 	}{
-		{"no proof", "wants challenge and proof", func(_ *fixture, hello *frame.Hello, _ frame.Greeting) { hello.Proof = "" }},
-		{"no challenge", "wants challenge and proof", func(_ *fixture, hello *frame.Hello, _ frame.Greeting) { hello.Challenge = "" }},
-		{"neither", "wants challenge and proof", func(_ *fixture, hello *frame.Hello, _ frame.Greeting) { hello.Challenge, hello.Proof = "", "" }},
-		{"another key", "has not proven", func(f *fixture, hello *frame.Hello, gateway frame.Greeting) { *hello = f.answer(laneKey+"x", gateway) }},
-		{"an empty key", "has not proven", func(f *fixture, hello *frame.Hello, gateway frame.Greeting) { *hello = f.answer("", gateway) }},
-		{"another log than it signed", "has not proven", func(_ *fixture, hello *frame.Hello, _ frame.Greeting) { hello.LogID = "another" }},
-		{"a proof for another challenge", "has not proven", func(f *fixture, hello *frame.Hello, gateway frame.Greeting) {
-			gateway.Challenge = frame.NewChallenge()
-			*hello = f.answer(laneKey, gateway)
-		}},
+		{
+			"no proof", "wants challenge and proof",
+			func(_ *fixture, hello *frame.Hello, _ frame.Greeting) { hello.Proof = "" },
+		},
+		{
+			"no challenge", "wants challenge and proof",
+			func(_ *fixture, hello *frame.Hello, _ frame.Greeting) { hello.Challenge = "" },
+		},
+		{
+			"neither", "wants challenge and proof",
+			func(_ *fixture, hello *frame.Hello, _ frame.Greeting) { hello.Challenge, hello.Proof = "", "" },
+		},
+		{
+			"another key", "has not proven",
+			func(f *fixture, hello *frame.Hello, gateway frame.Greeting) { *hello = f.answer(laneKey+"x", gateway) },
+		},
+		{
+			"an empty key", "has not proven",
+			func(f *fixture, hello *frame.Hello, gateway frame.Greeting) { *hello = f.answer("", gateway) },
+		},
+		{
+			"another log than it signed", "has not proven",
+			func(_ *fixture, hello *frame.Hello, _ frame.Greeting) { hello.LogID = "another" },
+		},
+		{
+			"a proof for another challenge", "has not proven",
+			func(f *fixture, hello *frame.Hello, gateway frame.Greeting) {
+				gateway.Challenge = frame.NewChallenge()
+				*hello = f.answer(laneKey, gateway)
+			},
+		},
 		{"the gateway's own proof", "has not proven", func(f *fixture, hello *frame.Hello, gateway frame.Greeting) {
 			h := frame.Handshake{Key: laneKey, Lane: f.lane.ID, Gateway: gateway.Challenge, Controller: hello.Challenge}
 			hello.Proof = h.GatewayProof(f.lane.Epoch)

@@ -330,7 +330,10 @@ func readError(err error) error {
 	if errors.As(err, &operation) {
 		return err
 	}
-	for _, network := range []error{io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, context.Canceled, context.DeadlineExceeded} {
+	for _, network := range []error{
+		io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, context.Canceled,
+		context.DeadlineExceeded,
+	} {
 		if errors.Is(err, network) {
 			return err
 		}

@@ -36,7 +36,8 @@ func shortFrame(first byte, payload string) string {
 
 // longFrame is a longer frame.
 func longFrame(first byte, payload string) string {
-	return string(append([]byte{first, eightBytes}, binary.BigEndian.AppendUint64(nil, uint64(len(payload)))...)) + payload
+	return string(append([]byte{first, eightBytes},
+		binary.BigEndian.AppendUint64(nil, uint64(len(payload)))...)) + payload
 }
 
 func closeFrame(status uint16, reason string) string {
@@ -60,9 +61,15 @@ var streams = []struct {
 	{"nothing to continue", shortFrame(lastPart, "{}"), 1002, true},
 	{"a message inside of another", shortFrame(firstPart, "{") + shortFrame(whole, "}"), 1002, true},
 	{"a length below zero", string([]byte{whole, eightBytes, 0x80, 0, 0, 0, 0, 0, 0, 0}), 1002, true},
-	{"a length beyond all bounds", string([]byte{whole, eightBytes, 0x7f, 255, 255, 255, 255, 255, 255, 255}), 1009, true},
+	{
+		"a length beyond all bounds", string([]byte{whole, eightBytes, 0x7f, 255, 255, 255, 255, 255, 255, 255}), 1009,
+		true,
+	},
 	{"a byte too long", longFrame(whole, filler+" "), 1009, true},
-	{"a byte too long in all", longFrame(firstPart, filler) + shortFrame(ping, "") + shortFrame(lastPart, " "), 1009, true},
+	{
+		"a byte too long in all", longFrame(firstPart, filler) + shortFrame(ping, "") + shortFrame(lastPart, " "), 1009,
+		true,
+	},
 	{"not text", shortFrame(binaryFrame, help), 1008, true},
 	{"not text, and very long", longFrame(binaryFrame, filler+filler), 1008, true},
 	{"not UTF-8", shortFrame(whole, "{\"\xff\":1}"), 1008, true},
@@ -101,7 +108,8 @@ func TestStreams(t *testing.T) {
 }
 
 func TestFragmentedMessages(t *testing.T) {
-	pieces := shortFrame(firstPart, help[:7]) + shortFrame(ping, "one") + shortFrame(middlePart, "") + shortFrame(pong, "?") + shortFrame(middlePart, help[7:30]) +
+	pieces := shortFrame(firstPart, help[:7]) + shortFrame(ping, "one") + shortFrame(middlePart, "") + shortFrame(pong,
+		"?") + shortFrame(middlePart, help[7:30]) +
 		shortFrame(ping, strings.Repeat("x", 125)) + shortFrame(lastPart, help[30:]) + shortFrame(ping, "") +
 		longFrame(whole, help+filler[len(help):])
 	received, frames, err := receive(t, pieces)
@@ -116,7 +124,8 @@ func FuzzStream(f *testing.F) {
 	for _, c := range streams {
 		f.Add([]byte(c.bytes))
 	}
-	f.Add([]byte(shortFrame(firstPart, help[:7]) + shortFrame(ping, "one") + shortFrame(lastPart, help[7:]) + shortFrame(whole, `{"type":"applied","revision":1}`)))
+	f.Add([]byte(shortFrame(firstPart, help[:7]) + shortFrame(ping, "one") + shortFrame(lastPart,
+		help[7:]) + shortFrame(whole, `{"type":"applied","revision":1}`)))
 	f.Fuzz(func(t *testing.T, bytes []byte) {
 		before := allocated()
 		_, frames, err := receive(t, string(bytes))
@@ -137,8 +146,10 @@ func FuzzStream(f *testing.F) {
 // No response to the handshake is accepted without the right key.
 func FuzzAnswer(f *testing.F) {
 	const yes = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-	f.Add([]byte(yes + "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\nSec-WebSocket-Protocol: " + frame.Subprotocol + "\r\n\r\n"))
-	f.Add([]byte(yes + "Sec-WebSocket-Extensions: permessage-deflate; client_max_window_bits=15, x;y=\"z\"\r\n\r\n" + shortFrame(whole, help)))
+	f.Add([]byte(yes + "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\nSec-WebSocket-Protocol: " +
+		frame.Subprotocol + "\r\n\r\n"))
+	f.Add([]byte(yes + "Sec-WebSocket-Extensions: permessage-deflate; client_max_window_bits=15, x;y=\"z\"\r\n\r\n" +
+		shortFrame(whole, help)))
 	f.Add([]byte("HTTP/1.1 401 Unauthorized\r\nContent-Length: 2\r\n\r\nno"))
 	f.Add([]byte("HTTP/1.0 200\r\n: \r\n"))
 	f.Add([]byte("220 lane.example ESMTP\r\n"))

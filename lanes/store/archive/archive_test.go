@@ -156,7 +156,10 @@ func TestALargeRangeIsWrittenCompletelyOrNotAtAll(t *testing.T) {
 	b.Events, b.Ended, b.Acts = nil, nil, nil
 	for i := range uint64(count) {
 		at := opening.Add(time.Duration(i) * time.Second)
-		b.Events = append(b.Events, lanes.Logged{Cursor: i + 1, Event: lanes.Event{ID: uuid.NewSHA1(ids[0], fmt.Append(nil, i)), At: at}})
+		b.Events = append(b.Events, lanes.Logged{
+			Cursor: i + 1,
+			Event:  lanes.Event{ID: uuid.NewSHA1(ids[0], fmt.Append(nil, i)), At: at},
+		})
 		ended := lanes.Ended{Cursor: i + 1, At: at}
 		ended.Session.ID, ended.Session.Customer = uuid.NewSHA1(ids[1], fmt.Append(nil, i)), "Jo"
 		b.Ended = append(b.Ended, ended)
@@ -205,7 +208,8 @@ func TestARangeThatIsWrittenToWhileItIsRead(t *testing.T) {
 		require.NoError(t, s.Flush(t.Context(), store.Batch{Range: ids[0], Epoch: epoch, N: n, Now: opening}))
 	}
 
-	_, err = archive.Export(t.Context(), &interruptedSource{Source: r, interrupt: write, times: 1}, opening, &strings.Builder{})
+	_, err = archive.Export(t.Context(), &interruptedSource{Source: r, interrupt: write, times: 1}, opening,
+		&strings.Builder{})
 	require.ErrorIs(t, err, store.ErrChanging)
 	_, faults, err := archive.Check(t.Context(), &interruptedSource{Source: r, interrupt: write, times: 2}, ids[0])
 	require.NoError(t, err, "it is read again")
@@ -249,7 +253,8 @@ func TestAnExportOfEachVersion(t *testing.T) {
 		require.NoError(t, err)
 		want := records(t, string(exported))
 		for i := range want {
-			want[i] = strings.Replace(want[i], fmt.Sprintf(`"record":{"v":%d,`, version), fmt.Sprintf(`"record":{"v":%d,`, store.Version), 1)
+			want[i] = strings.Replace(want[i], fmt.Sprintf(`"record":{"v":%d,`, version),
+				fmt.Sprintf(`"record":{"v":%d,`, store.Version), 1)
 		}
 		original := storetest.Written(version)
 		for _, target := range []testStore{file(t), server(t)} {

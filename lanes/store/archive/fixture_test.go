@@ -109,7 +109,10 @@ func (p testStore) importFrom(t *testing.T, exported string, now time.Time) erro
 // events, and text that is hard to encode.
 func (p testStore) fill(t *testing.T, ids ...uuid.UUID) {
 	t.Helper()
-	s := p.serve(t, store.Retention{Events: 20 * time.Minute, History: 20 * time.Minute, Names: 10 * time.Minute, Cap: 1000})
+	s := p.serve(t, store.Retention{
+		Events: 20 * time.Minute, History: 20 * time.Minute,
+		Names: 10 * time.Minute, Cap: 1000,
+	})
 	defer func() { require.NoError(t, s.Close()) }()
 	for _, id := range ids {
 		epoch, err := s.Claim(t.Context(), id, opening)
@@ -124,7 +127,8 @@ func batchOf(id uuid.UUID, epoch, n uint64) store.Batch {
 	now := lanes.Instant{Wall: opening.Add(time.Duration(n) * time.Minute), Mono: time.Duration(n)}
 	lane := uuid.NewSHA1(id, []byte{byte(n % 7)})
 	session := lanes.Session{
-		ID: uuid.NewSHA1(lane, []byte{byte(n)}), Customer: fmt.Sprintf("Zoë \"O'Brien\" & <sons>\u2028\n %d", n), Since: now,
+		ID: uuid.NewSHA1(lane, []byte{byte(n)}), Customer: fmt.Sprintf("Zoë \"O'Brien\" & <sons>\u2028\n %d", n),
+		Since:   now,
 		Created: now, Phase: lanes.Running, Sold: time.Hour, Left: time.Hour,
 	}
 	event := func(cursor uint64) lanes.Logged {
@@ -135,17 +139,29 @@ func batchOf(id uuid.UUID, epoch, n uint64) store.Batch {
 	}
 	b := store.Batch{
 		Range: id, Epoch: epoch, N: n, Now: now.Wall, Checkpoint: &lanes.Checkpoint{At: now, Boot: "boot"},
-		Lanes:  []lanes.Snapshot{{Lane: lanes.Lane{ID: lane, Session: &session, Log: lanes.Log{ID: "log", Seq: n}}, Boot: "boot"}},
+		Lanes: []lanes.Snapshot{{
+			Lane: lanes.Lane{ID: lane, Session: &session, Log: lanes.Log{ID: "log", Seq: n}},
+			Boot: "boot",
+		}},
 		Events: []lanes.Logged{event(2*n - 1), event(2 * n)},
-		Ended:  []lanes.Ended{{Cursor: n, Session: session, Lane: lane, At: now.Wall, Reason: lanes.Expired, Used: time.Hour}},
-		Keys:   []lanes.KeptAnswer{{Name: fmt.Sprintf("key &<%d>", n), Fingerprint: "f", Status: 201, Body: `{"a":1}`, At: now.Wall}},
+		Ended: []lanes.Ended{{
+			Cursor: n, Session: session, Lane: lane, At: now.Wall, Reason: lanes.Expired,
+			Used: time.Hour,
+		}},
+		Keys: []lanes.KeptAnswer{{
+			Name: fmt.Sprintf("key &<%d>", n), Fingerprint: "f", Status: 201, Body: `{"a":1}`,
+			At: now.Wall,
+		}},
 	}
 	if n%2 == 1 {
 		b.Lanes[0].Sale, b.Lanes[0].Stray, session.RanOn = lanes.OffSale, &now.Wall, 90*time.Second
 		b.Lanes[0].Help = &lanes.HelpCall{At: now.Wall, Coming: true}
 		b.Lanes[0].Uncleared = &lanes.Uncleared{Session: session.ID, Since: now}
 		b.Acts = []lanes.Act{
-			{Cursor: 2 * n, At: now.Wall, Who: "Zoë & <sam>", What: "add_time", Lane: lane, Session: session.ID, Detail: "5 minutes"},
+			{
+				Cursor: 2 * n, At: now.Wall, Who: "Zoë & <sam>", What: "add_time", Lane: lane, Session: session.ID,
+				Detail: "5 minutes",
+			},
 			{Cursor: 2*n + 1, At: now.Wall, Who: "Kim", What: "hold"},
 		}
 	}

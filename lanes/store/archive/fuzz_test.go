@@ -30,7 +30,8 @@ const fuzzedRange = "a5000000-0000-0000-0000-000000000000"
 func fileWith(kind, record string) string {
 	quoted, _ := json.Marshal(kind)
 	return signed(1, 2,
-		`{"kind":"range","range":"`+fuzzedRange+`","record":{"v":2,"epoch":7,"n":1,"last_event":900,"last_ended":900,"last_act":900}}`,
+		`{"kind":"range","range":"`+fuzzedRange+
+			`","record":{"v":2,"epoch":7,"n":1,"last_event":900,"last_ended":900,"last_act":900}}`,
 		`{"kind":`+string(quoted)+`,"range":"`+fuzzedRange+`","record":`+record+`}`)
 }
 

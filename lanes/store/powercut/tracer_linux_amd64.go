@@ -35,7 +35,8 @@ func (r *Recording) Start(command *exec.Cmd) (wait func() error, err error) {
 		started <- err
 		if err == nil {
 			ended <- (&tracer{
-				recording: r, notes: notes, main: command.Process.Pid, threads: map[int]*process{}, early: map[int]bool{}, expected: map[int]bool{},
+				recording: r, notes: notes, main: command.Process.Pid, threads: map[int]*process{},
+				early: map[int]bool{}, expected: map[int]bool{},
 			}).run()
 		}
 	}()
@@ -359,7 +360,10 @@ func (t *tracer) rename(thread int, fromPath, toPath string) {
 		t.recording.fail("%s was renamed to %s: one of them is not recorded", fromPath, toPath)
 	}
 	if leaves && arrives && t.finish(thread) == 0 {
-		t.recording.add(operation{Kind: rename, File: t.recording.now.folders[from.Folder][from.Name], From: from, To: to})
+		t.recording.add(operation{
+			Kind: rename, File: t.recording.now.folders[from.Folder][from.Name],
+			From: from, To: to,
+		})
 	}
 }
 

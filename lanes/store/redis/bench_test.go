@@ -94,7 +94,8 @@ func endSessions(o *owner, ids []uuid.UUID) store.Batch {
 		cursor := o.n*count + i + 1
 		lane := lanes.Lane{ID: ids[cursor%uint64(len(ids))]}
 		session := lanes.Session{
-			ID: uuid.New(), Group: lane.ID, Customer: "Jo Smith", Sold: time.Hour, Phase: lanes.Running, Left: time.Hour,
+			ID: uuid.New(), Group: lane.ID, Customer: "Jo Smith", Sold: time.Hour, Phase: lanes.Running,
+			Left: time.Hour,
 		}
 		lane.Session = &session
 		batch.Lanes = append(batch.Lanes, lanes.Snapshot{Boot: "boot", Lane: lane})

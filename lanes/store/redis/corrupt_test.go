@@ -76,7 +76,8 @@ func TestAKeyOfAnotherTypeIsNamed(t *testing.T) {
 	admin := client(t, server.URL())
 	s := open(t, server.URL())
 	for _, name := range []string{
-		"meta", "lanes", "answers", "events", "events:order", "pending", "history", "history:order", "sessions", "names",
+		"meta", "lanes", "answers", "events", "events:order", "pending", "history", "history:order",
+		"sessions", "names",
 		"acts",
 	} {
 		t.Run(name, func(t *testing.T) {

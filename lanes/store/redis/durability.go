@@ -68,8 +68,8 @@ func (s *Store) checkSettings(ctx context.Context, address string, server goredi
 		warn("maxmemory-policy is %s, not noeviction: a full server drops what it has acknowledged", policy)
 	}
 	if required, err := strconv.Atoi(settings["min-replicas-to-write"]); err == nil && required < s.replicas {
-		warn("min-replicas-to-write is %d, less than wait_replicas, %d: while replicas are away it writes what cannot be "+
-			"acknowledged, instead of refusing it", required, s.replicas)
+		warn("min-replicas-to-write is %d, less than wait_replicas, %d: while replicas are away it writes what "+
+			"cannot be acknowledged, instead of refusing it", required, s.replicas)
 	}
 	return warnings
 }
@@ -152,8 +152,8 @@ func (s *Store) checkReplicas(ctx context.Context, address string, server goredi
 		return []string{unchecked(address, err)}
 	}
 	if have, err := strconv.Atoi(infoField(info, "connected_slaves")); err == nil && have < s.replicas {
-		return []string{fmt.Sprintf("redis server %s: it has %d of the %d replicas that wait_replicas waits for: nothing "+
-			"could be sold", address, have, s.replicas)}
+		return []string{fmt.Sprintf("redis server %s: it has %d of the %d replicas that wait_replicas waits for: "+
+			"nothing could be sold", address, have, s.replicas)}
 	}
 	return nil
 }

@@ -81,7 +81,8 @@ func (s *Store) flushError(b store.Batch, r reply) error {
 	if !found {
 		return fmt.Errorf("redis server %s: the script replied %q", s.address, r)
 	}
-	return fmt.Errorf("range %s, flush (%d, %d), stored (%s, %s): %w", b.Range, b.Epoch, b.N, r.text(1), r.text(2), reason)
+	return fmt.Errorf("range %s, flush (%d, %d), stored (%s, %s): %w", b.Range, b.Epoch, b.N, r.text(1),
+		r.text(2), reason)
 }
 
 // writeError is the error of a write whose script has not replied. It wraps store.ErrRefused when nothing was
@@ -385,7 +386,10 @@ type writeResult struct {
 }
 
 func newWrite(script *goredis.Script, rangeID uuid.UUID, args []any, bytes int) *write {
-	return &write{script: script, keys: keysOf(rangeID).list(), args: args, bytes: bytes, result: make(chan writeResult, 1)}
+	return &write{
+		script: script, keys: keysOf(rangeID).list(), args: args, bytes: bytes,
+		result: make(chan writeResult, 1),
+	}
 }
 
 // acquire succeeds once: for the flusher, which then sends the write, or for the caller, which then drops it.
@@ -447,7 +451,8 @@ func (f *flusher) send(writes []*write) {
 	}
 }
 
-type runScript func(script *goredis.Script, ctx context.Context, to goredis.Scripter, keys []string, args ...any) *goredis.Cmd
+type runScript func(script *goredis.Script, ctx context.Context, to goredis.Scripter, keys []string,
+	args ...any) *goredis.Cmd
 
 // pipeline sends the writes together and gives their results in order. It has no context of its own: timeouts
 // bound it, and each caller waits with the context of its flush.
@@ -485,7 +490,8 @@ func (f *flusher) route(ctx context.Context, writes []*write, results []writeRes
 
 // exec sends the writes of one client, and behind them the question whether enough replicas have them.
 func (f *flusher) exec(
-	ctx context.Context, client goredis.UniversalClient, indexes []int, run runScript, writes []*write, results []writeResult,
+	ctx context.Context, client goredis.UniversalClient, indexes []int, run runScript, writes []*write,
+	results []writeResult,
 ) {
 	pipe := client.Pipeline()
 	commands := make([]*goredis.Cmd, len(indexes))

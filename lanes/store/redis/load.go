@@ -240,7 +240,8 @@ func (s *Store) HistoryOf(
 	if limit <= 0 {
 		return nil, nil
 	}
-	r, err := s.runFor(ctx, pageScript, of, "external", paddedCursor(after), strconv.Itoa(limit), externalEntry(externalID, ""))
+	r, err := s.runFor(ctx, pageScript, of, "external", paddedCursor(after), strconv.Itoa(limit),
+		externalEntry(externalID, ""))
 	if err != nil {
 		return nil, err
 	}

@@ -107,7 +107,8 @@ func TestAFlushTrimsALimitedNumber(t *testing.T) {
 	batch.Events = nil
 	for i := range count {
 		batch.Events = append(batch.Events, lanes.Logged{
-			Cursor: uint64(i + 1), Event: lanes.Event{At: opening}, Delivery: lanes.Delivery{Attempt: &lanes.Attempt{At: opening}},
+			Cursor: uint64(i + 1), Event: lanes.Event{At: opening},
+			Delivery: lanes.Delivery{Attempt: &lanes.Attempt{At: opening}},
 		})
 	}
 	require.NoError(t, o.store.Flush(t.Context(), batch))
@@ -141,9 +142,11 @@ func TestTheCapHoldsAtOnce(t *testing.T) {
 	for i := range 10 {
 		cursor := uint64(i + 1)
 		batch.Events = append(batch.Events, lanes.Logged{
-			Cursor: cursor, Event: lanes.Event{At: opening}, Delivery: lanes.Delivery{Attempt: &lanes.Attempt{At: opening}},
+			Cursor: cursor, Event: lanes.Event{At: opening},
+			Delivery: lanes.Delivery{Attempt: &lanes.Attempt{At: opening}},
 		})
-		batch.Ended = append(batch.Ended, lanes.Ended{Cursor: cursor, At: opening, Session: lanes.Session{ID: uuid.New()}})
+		batch.Ended = append(batch.Ended,
+			lanes.Ended{Cursor: cursor, At: opening, Session: lanes.Session{ID: uuid.New()}})
 		batch.Acts = append(batch.Acts, lanes.Act{Cursor: cursor, At: opening})
 	}
 	require.NoError(t, s.Flush(t.Context(), batch))

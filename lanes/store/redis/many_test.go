@@ -29,7 +29,8 @@ func TestMoreThanOneCommandTakes(t *testing.T) {
 		cursor, name := uint64(2*i+1), strconv.Itoa(i)
 		first.Lanes = append(first.Lanes, lanes.Snapshot{Lane: lanes.Lane{ID: uuid.New()}, Boot: name})
 		first.Keys = append(first.Keys, lanes.KeptAnswer{Name: name})
-		first.Events = append(first.Events, lanes.Logged{Cursor: cursor, Event: lanes.Event{ID: uuid.New(), At: opening}})
+		first.Events = append(first.Events,
+			lanes.Logged{Cursor: cursor, Event: lanes.Event{ID: uuid.New(), At: opening}})
 		first.Ended = append(first.Ended, lanes.Ended{
 			Cursor: cursor, At: opening, Session: lanes.Session{ID: uuid.New(), Customer: name},
 		})
@@ -142,7 +143,8 @@ func TestAFlushOfManyLanesRunsAsManyCommandsAsOneOfFew(t *testing.T) {
 				Cursor: uint64(i + 1), At: opening, Session: lanes.Session{ID: uuid.New(), Customer: "Jo Smith"},
 			})
 			batch.Events = append(batch.Events, lanes.Logged{
-				Cursor: uint64(i + 1), Event: lanes.Event{At: opening}, Delivery: lanes.Delivery{Attempt: &lanes.Attempt{At: opening}},
+				Cursor: uint64(i + 1), Event: lanes.Event{At: opening},
+				Delivery: lanes.Delivery{Attempt: &lanes.Attempt{At: opening}},
 			})
 		}
 		batch.Events = append(batch.Events, lanes.Logged{Cursor: uint64(of + 1), Event: lanes.Event{At: opening}})
@@ -184,7 +186,10 @@ func TestKeysAreLoadedInPages(t *testing.T) {
 	batch := o.next()
 	var want []lanes.KeptAnswer
 	for i := range count {
-		key := lanes.KeptAnswer{Name: fmt.Sprintf("%04d", i), Fingerprint: "f", Status: 201, Body: strings.Repeat("b", 100), At: opening}
+		key := lanes.KeptAnswer{
+			Name: fmt.Sprintf("%04d", i), Fingerprint: "f", Status: 201,
+			Body: strings.Repeat("b", 100), At: opening,
+		}
 		batch.Keys, want = append(batch.Keys, key), append(want, key.Shed())
 	}
 	require.NoError(t, o.store.Flush(t.Context(), batch))

@@ -26,7 +26,8 @@ func BenchmarkMemory(b *testing.B) {
 		options, err := goredis.ParseURL(server.URL())
 		require.NoError(b, err)
 		admin := goredis.NewClient(options)
-		s, err := redis.Open(b.Context(), server.URL(), store.Retention{Events: 72 * time.Hour, History: 720 * time.Hour, Names: 240 * time.Hour, Cap: 1_000_000})
+		s, err := redis.Open(b.Context(), server.URL(),
+			store.Retention{Events: 72 * time.Hour, History: 720 * time.Hour, Names: 240 * time.Hour, Cap: 1_000_000})
 		require.NoError(b, err)
 		o := own(b, s)
 		bytes := func() float64 { return used(b, admin, "used_memory") }
@@ -46,7 +47,8 @@ func BenchmarkMemory(b *testing.B) {
 		flush(func(next *store.Batch, i int) {
 			ids[i] = uuid.New()
 			next.Ended = append(next.Ended, lanes.Ended{
-				Cursor: uint64(i + 1), Lane: o.lane, At: opening, Reason: lanes.Expired, Used: time.Hour, Session: lanes.Session{
+				Cursor: uint64(i + 1), Lane: o.lane, At: opening, Reason: lanes.Expired, Used: time.Hour,
+				Session: lanes.Session{
 					ID: ids[i], Group: o.lane, Customer: "Jo Smith", Purchasing: true, Sold: time.Hour,
 					Phase: lanes.Running, Since: at, Created: at, Began: &at,
 				},
@@ -56,10 +58,13 @@ func BenchmarkMemory(b *testing.B) {
 		flush(func(next *store.Batch, i int) {
 			for k, kind := range []lanes.Kind{lanes.SessionCreated, lanes.SessionStarted, lanes.SessionStopped} {
 				next.Events = append(next.Events, lanes.Logged{
-					Cursor:   uint64(3*i + k + 1),
-					Event:    lanes.Event{ID: uuid.New(), Kind: kind, Session: ids[i], Lane: o.lane, At: opening},
-					Trace:    strings.Repeat("0", 32),
-					Delivery: lanes.Delivery{Attempt: &lanes.Attempt{At: opening, Status: 204, Duration: 20 * time.Millisecond}},
+					Cursor: uint64(3*i + k + 1),
+					Event:  lanes.Event{ID: uuid.New(), Kind: kind, Session: ids[i], Lane: o.lane, At: opening},
+					Trace:  strings.Repeat("0", 32),
+					Delivery: lanes.Delivery{Attempt: &lanes.Attempt{
+						At: opening, Status: 204,
+						Duration: 20 * time.Millisecond,
+					}},
 				})
 			}
 		})

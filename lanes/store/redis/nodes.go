@@ -104,7 +104,8 @@ func (n *Nodes) lease(ctx context.Context, l store.Lease, ttl time.Duration, sin
 		return nil, err
 	}
 	r, err := call(ctx, n.store, func(ctx context.Context) (reply, error) {
-		return leaseScript.Run(ctx, n.client, []string{leasesKey, serverKey}, l.Run.String(), ttl.Milliseconds(), l.Digest, since, record).Slice()
+		return leaseScript.Run(ctx, n.client, []string{leasesKey, serverKey}, l.Run.String(), ttl.Milliseconds(),
+			l.Digest, since, record).Slice()
 	})
 	n.reload(ctx, err)
 	if err != nil {
@@ -231,7 +232,8 @@ func (n *Nodes) claim(ctx context.Context, by store.Claimant, expected store.Own
 		current, err := n.store.ownership(expected.Range, r[1:])
 		return store.Claimed{Ownership: current, Taken: true, Err: err}
 	case "another server":
-		return store.Claimed{Ownership: expected, Err: fmt.Errorf("range %s: claim: %w", expected.Range, store.ErrAnotherServer)}
+		return store.Claimed{Ownership: expected, Err: fmt.Errorf("range %s: claim: %w", expected.Range,
+			store.ErrAnotherServer)}
 	}
 	d := replyDecoder{store: n.store, reply: r}
 	claimed := store.Claimed{Ownership: store.Ownership{Range: expected.Range, Owner: by.Node}}
@@ -330,7 +332,10 @@ func (n *Nodes) Watch(ctx context.Context) <-chan store.Ownership {
 					continue // the owners are read at the next sweep
 				}
 				select {
-				case changes <- store.Ownership{Range: a.Range, Epoch: a.Epoch, Owner: store.Node{Run: a.Run, Name: a.Name, Address: a.Address}}:
+				case changes <- store.Ownership{
+					Range: a.Range, Epoch: a.Epoch,
+					Owner: store.Node{Run: a.Run, Name: a.Name, Address: a.Address},
+				}:
 				case <-ctx.Done():
 					return
 				}

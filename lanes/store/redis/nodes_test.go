@@ -192,12 +192,18 @@ func TestAClaimCountsTheSessionsThatRun(t *testing.T) {
 	n := nodesOf(t, s)
 	held := claimFor(t, n, newNode("a"), store.Ownership{Range: uuid.New()})
 	session := func(phase lanes.Phase, customer string) lanes.Snapshot {
-		return lanes.Snapshot{Lane: lanes.Lane{ID: uuid.New(), Session: &lanes.Session{ID: uuid.New(), Phase: phase, Customer: customer}}}
+		return lanes.Snapshot{Lane: lanes.Lane{ID: uuid.New(), Session: &lanes.Session{
+			ID: uuid.New(), Phase: phase,
+			Customer: customer,
+		}}}
 	}
-	require.NoError(t, s.Flush(t.Context(), store.Batch{Range: held.Range, Epoch: held.Epoch, N: 1, Lanes: []lanes.Snapshot{
-		session(lanes.Running, "Jo"), session(lanes.Paused, `"phase":"running"`), session(lanes.Running, "Ann"),
-		{Lane: lanes.Lane{ID: uuid.New()}},
-	}}))
+	require.NoError(t, s.Flush(t.Context(), store.Batch{
+		Range: held.Range, Epoch: held.Epoch, N: 1,
+		Lanes: []lanes.Snapshot{
+			session(lanes.Running, "Jo"), session(lanes.Paused, `"phase":"running"`), session(lanes.Running, "Ann"),
+			{Lane: lanes.Lane{ID: uuid.New()}},
+		},
+	}))
 	outcome := n.Claim(t.Context(), store.Claimant{Node: newNode("b"), Now: opening}, []store.Ownership{held})[0]
 	require.NoError(t, outcome.Err)
 	require.Equal(t, 2, outcome.Running)
@@ -225,7 +231,8 @@ func TestAnEpochHasOneOwner(t *testing.T) {
 			outcomes := make(chan store.Claimed, len(tries))
 			for _, c := range tries {
 				go func() {
-					outcomes <- n.Claim(context.Background(), store.Claimant{Node: c.by, Now: opening}, []store.Ownership{c.expected})[0]
+					outcomes <- n.Claim(context.Background(), store.Claimant{Node: c.by, Now: opening},
+						[]store.Ownership{c.expected})[0]
 				}()
 			}
 			won := 0
@@ -300,7 +307,10 @@ func TestNodesInACluster(t *testing.T) {
 	t.Parallel()
 	masters := startCluster(t, 2)
 	for _, m := range masters {
-		user := []any{"ACL", "SETUSER", "gateway", "on", ">secret", "resetkeys", "~rangegate:*", "resetchannels", "&rangegate:*", "-@all"}
+		user := []any{
+			"ACL", "SETUSER", "gateway", "on", ">secret", "resetkeys", "~rangegate:*", "resetchannels",
+			"&rangegate:*", "-@all",
+		}
 		for _, command := range strings.Fields(rights + " cluster|slots command time publish subscribe") {
 			user = append(user, "+"+command)
 		}

@@ -81,7 +81,8 @@ func TestKeysOfANewerVersionAreLeftAsTheyAre(t *testing.T) {
 		var corrupt *store.CorruptError
 		require.ErrorAs(t, err, &corrupt)
 		require.ErrorIs(t, err, store.ErrNewer)
-		require.ErrorContains(t, err, fmt.Sprintf("its format is %d, this gateway reads up to %d", store.Version+1, store.Version))
+		require.ErrorContains(t, err, fmt.Sprintf("its format is %d, this gateway reads up to %d", store.Version+1,
+			store.Version))
 		require.Equal(t, before, dump(t, admin, "*"))
 	}
 

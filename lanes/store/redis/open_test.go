@@ -26,7 +26,8 @@ func TestAURLThatCannotBeUsedIsNotRepeated(t *testing.T) {
 		"", "localhost:6379", "http://user:secret@127.0.0.1", "redis://user:secret@", "redis://user:sec/ret@127.0.0.1",
 		"redis://user:sec#ret@127.0.0.1", "redis://user:sec?ret@127.0.0.1", "redis://user:secret%zz@127.0.0.1",
 		"redis://user:secret@127.0.0.1/0?secret=1", "redis://user:secret@127.0.0.1/secret",
-		"redis://user:secret@127.0.0.1?pool_size=9", "redis://user:sec ret@127.0.0.1:port", "redis://sec:123#ret@127.0.0.1", "redis://sec:123/ret@127.0.0.1",
+		"redis://user:secret@127.0.0.1?pool_size=9", "redis://user:sec ret@127.0.0.1:port",
+		"redis://sec:123#ret@127.0.0.1", "redis://sec:123/ret@127.0.0.1",
 	} {
 		_, err := redis.Open(t.Context(), url, retention)
 		require.ErrorContains(t, err, "redis://user:password@host:6379/0", url)
@@ -94,8 +95,8 @@ func TestOpenNamesTheServerAndNotThePassword(t *testing.T) {
 }
 
 // rights are the commands that the package documents.
-const rights = "ping select eval evalsha type hget hmget hgetall hscan hset hdel hincrby zadd zrem zcard zrange zrangebylex " +
-	"del config|get info bgrewriteaof"
+const rights = "ping select eval evalsha type hget hmget hgetall hscan hset hdel hincrby zadd zrem zcard zrange " +
+	"zrangebylex del config|get info bgrewriteaof"
 
 // The commands that the package documents are enough.
 func TestAUserOfFewRights(t *testing.T) {
@@ -226,7 +227,8 @@ func TestWarnings(t *testing.T) {
 	require.NoError(t, admin.ConfigSet(t.Context(), "save", "60 1").Err())
 	require.Contains(t, s.Warnings(t.Context())[0], "what was acknowledged since its last snapshot is lost")
 	require.NoError(t, admin.ConfigSet(t.Context(), "appendonly", "yes").Err())
-	require.Eventually(t, func() bool { return len(s.Warnings(t.Context())) == 0 }, patience, tick, "snapshots do no harm")
+	require.Eventually(t, func() bool { return len(s.Warnings(t.Context())) == 0 }, patience, tick,
+		"snapshots do no harm")
 
 	waiting := open(t, server.URL()+"?wait_replicas=2")
 	require.NoError(t, admin.ConfigSet(t.Context(), "min-replicas-to-write", "1").Err())

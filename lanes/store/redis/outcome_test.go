@@ -24,13 +24,19 @@ func TestARefusedFlushLeavesNothing(t *testing.T) {
 	url := "redis://gateway:secret@" + server.Addr() + "/0"
 
 	for name, outage := range map[string]struct{ begins, ends func() }{
-		"out of memory":       {do("CONFIG", "SET", "maxmemory", "1"), do("CONFIG", "SET", "maxmemory", "0")},
-		"a replica":           {do("REPLICAOF", "127.0.0.1", "1"), do("REPLICAOF", "NO", "ONE")},
-		"too few replicas":    {do("CONFIG", "SET", "min-replicas-to-write", "1"), do("CONFIG", "SET", "min-replicas-to-write", "0")},
-		"no right to scripts": {do("ACL", "SETUSER", "gateway", "-evalsha"), do("ACL", "SETUSER", "gateway", "+evalsha")},
-		"no right to hset":    {do("ACL", "SETUSER", "gateway", "-hset"), do("ACL", "SETUSER", "gateway", "+hset")},
-		"no right to zadd":    {do("ACL", "SETUSER", "gateway", "-zadd"), do("ACL", "SETUSER", "gateway", "+zadd")},
-		"no right to zrem":    {do("ACL", "SETUSER", "gateway", "-zrem"), do("ACL", "SETUSER", "gateway", "+zrem")},
+		"out of memory": {do("CONFIG", "SET", "maxmemory", "1"), do("CONFIG", "SET", "maxmemory", "0")},
+		"a replica":     {do("REPLICAOF", "127.0.0.1", "1"), do("REPLICAOF", "NO", "ONE")},
+		"too few replicas": {
+			do("CONFIG", "SET", "min-replicas-to-write", "1"),
+			do("CONFIG", "SET", "min-replicas-to-write", "0"),
+		},
+		"no right to scripts": {
+			do("ACL", "SETUSER", "gateway", "-evalsha"),
+			do("ACL", "SETUSER", "gateway", "+evalsha"),
+		},
+		"no right to hset": {do("ACL", "SETUSER", "gateway", "-hset"), do("ACL", "SETUSER", "gateway", "+hset")},
+		"no right to zadd": {do("ACL", "SETUSER", "gateway", "-zadd"), do("ACL", "SETUSER", "gateway", "+zadd")},
+		"no right to zrem": {do("ACL", "SETUSER", "gateway", "-zrem"), do("ACL", "SETUSER", "gateway", "+zrem")},
 		"no right to keys": {
 			do("ACL", "SETUSER", "gateway", "resetkeys", "~rangegate:*:lanes"),
 			do("ACL", "SETUSER", "gateway", "~rangegate:*"),
@@ -159,7 +165,8 @@ func TestAServerThatHangsIsUnknownWithinTheBound(t *testing.T) {
 	o.saved()
 
 	o.save(o.next())
-	o.known(func() error { return o.store.Flush(t.Context(), batch) }) // the first sending arrives at last: it is committed already
+	// the first sending arrives at last: it is committed already
+	o.known(func() error { return o.store.Flush(t.Context(), batch) })
 	o.saved()
 }
 

@@ -308,25 +308,27 @@ func (r *rangeRead) readHistory() error {
 	for _, entry := range entries {
 		byExternalID[entry] = true
 	}
-	return r.readLog(r.keys.historyOrder, r.keys.history, "ended session ", func(entry, cursor, text string) store.Record {
-		record := recordOf[lanes.Ended]("ended session "+cursor, text)
-		ended, readable := record.Value.(lanes.Ended)
-		if !readable {
+	return r.readLog(r.keys.historyOrder, r.keys.history, "ended session ",
+		func(entry, cursor, text string) store.Record {
+			record := recordOf[lanes.Ended]("ended session "+cursor, text)
+			ended, readable := record.Value.(lanes.Ended)
+			if !readable {
+				return record
+			}
+			ended.Session.Customer = names[cursor]
+			record.Value = ended
+			id := ended.Session.ID.String()
+			switch {
+			case orderEntry(ended.Cursor, ended.At, id) != entry:
+				record.Err = errWrongName
+			case sessions[id] == "":
+				record.Err = fmt.Errorf("session %s would not be found by its id", id)
+			case hasExternalID(ended) && !byExternalID[externalEntry(ended.Session.Correlation.ExternalID,
+				paddedCursor(ended.Cursor))]:
+				record.Err = fmt.Errorf("session %s would not be found by its external id", id)
+			}
 			return record
-		}
-		ended.Session.Customer = names[cursor]
-		record.Value = ended
-		id := ended.Session.ID.String()
-		switch {
-		case orderEntry(ended.Cursor, ended.At, id) != entry:
-			record.Err = errWrongName
-		case sessions[id] == "":
-			record.Err = fmt.Errorf("session %s would not be found by its id", id)
-		case hasExternalID(ended) && !byExternalID[externalEntry(ended.Session.Correlation.ExternalID, paddedCursor(ended.Cursor))]:
-			record.Err = fmt.Errorf("session %s would not be found by its external id", id)
-		}
-		return record
-	})
+		})
 }
 
 // readActs visits the acts of staff. An order entry that is damaged has no cursor.
@@ -341,7 +343,8 @@ func (r *rangeRead) readActs() error {
 				continue
 			}
 			record := recordOf[lanes.Act]("act "+strings.TrimLeft(parts[0], "0"), parts[2])
-			if act, readable := record.Value.(lanes.Act); readable && orderEntry(act.Cursor, act.At, parts[2]) != entry {
+			if act, readable := record.Value.(lanes.Act); readable &&
+				orderEntry(act.Cursor, act.At, parts[2]) != entry {
 				record.Err = errWrongName
 			}
 			if err := r.visit(record); err != nil {
@@ -416,7 +419,11 @@ func (s *Store) Restore(ctx context.Context, whole store.Batch) error {
 
 func (s *Store) restore(ctx context.Context, whole store.Batch) error {
 	keys, staging := keysOf(whole.Range).list(), stagingKeysOf(whole.Range).list()
-	if _, err := call(ctx, s, func(ctx context.Context) (int64, error) { return s.reads.Del(ctx, staging...).Result() }); err != nil {
+	if _, err := call(ctx, s, func(ctx context.Context) (int64,
+		error,
+	) {
+		return s.reads.Del(ctx, staging...).Result()
+	}); err != nil {
 		return err
 	}
 	for _, part := range splitBatch(whole) {

@@ -62,7 +62,8 @@ func TestPagesAreReadBesideAnOwner(t *testing.T) {
 		o.n++
 		meta, err := r.Meta(t.Context(), o.rangeID)
 		require.NoError(t, err)
-		require.Equal(t, store.RangeMeta{Epoch: o.epoch, N: n, LastEvent: meta.LastEvent, LastEnded: n, LastAct: n}, meta)
+		require.Equal(t, store.RangeMeta{Epoch: o.epoch, N: n, LastEvent: meta.LastEvent, LastEnded: n, LastAct: n},
+			meta)
 		for after := range meta.LastEvent {
 			want, err := s.Events(t.Context(), o.rangeEpoch(), after, 2)
 			require.NoError(t, err)
@@ -105,30 +106,98 @@ func TestEveryRecordThatCannotBeReadIsVisited(t *testing.T) {
 		fault   string
 		lost    int // records that cannot be read beside the one
 	}{
-		"a lane":                    {fault: "lane " + o.lane.String() + ": ", command: goredis.NewCmd(t.Context(), "hset", o.keys("lanes"), o.lane.String(), "x")},
-		"a lane under another name": {fault: "it is stored under another", lost: -1, command: goredis.NewCmd(t.Context(), "hset", o.keys("lanes"), uuid.NewString(), whole[o.keys("lanes")].(map[string]string)[o.lane.String()])},
-		"a key":                     {fault: `idempotency key "key-2": `, command: goredis.NewCmd(t.Context(), "hset", o.keys("answers"), "key-2", `{"v":99}`)},
-		"a key under another name":  {fault: "it is stored under another", command: goredis.NewCmd(t.Context(), "hset", o.keys("answers"), "key-2", `{"v":1,"name":"key-3"}`)},
-		"an event":                  {fault: "event 3: ", command: goredis.NewCmd(t.Context(), "hset", o.keys("events"), "3", `{"v":1`)},
-		"an event that is gone":     {fault: "event 3: there is no such record", command: goredis.NewCmd(t.Context(), "hdel", o.keys("events"), "3")},
-		"another event":             {fault: "event 3: it is stored under another", command: goredis.NewCmd(t.Context(), "hset", o.keys("events"), "3", `{"v":1,"cursor":4}`)},
-		"an event in no order":      {fault: "event 5: it is pending, and there is no such event", command: goredis.NewCmd(t.Context(), "zrem", o.keys("events:order"), padded(5)+":"+at(5)+":")},
-		"pending twice":             {fault: "event 3: it was attempted, and is in the set", command: goredis.NewCmd(t.Context(), "zadd", o.keys("pending"), "0", padded(3))},
-		"no longer pending":         {fault: "event 5: it is pending, and is not in the set", command: goredis.NewCmd(t.Context(), "zrem", o.keys("pending"), padded(5))},
-		"pending and gone":          {fault: "event 99: it is pending, and there is no such event", lost: -1, command: goredis.NewCmd(t.Context(), "zadd", o.keys("pending"), "0", padded(99))},
-		"an order entry":            {fault: "event 8: there is no such record", lost: -1, command: goredis.NewCmd(t.Context(), "zadd", o.keys("events:order"), "0", padded(8)+":x:")},
-		"an ended session":          {fault: "ended session 2: ", command: goredis.NewCmd(t.Context(), "hset", o.keys("history"), "2", `{}`)},
-		"a session not found":       {fault: "session " + session + " would not be found", command: goredis.NewCmd(t.Context(), "hdel", o.keys("sessions"), session)},
-		"an act":                    {fault: "act 7: ", lost: -1, command: goredis.NewCmd(t.Context(), "zadd", o.keys("acts"), "0", padded(7)+":"+at(7)+":{")},
-		"an act elsewhere":          {fault: "act 7: it is stored under another", lost: -1, command: goredis.NewCmd(t.Context(), "zadd", o.keys("acts"), "0", padded(7)+":"+at(7)+`:{"v":2,"cursor":8}`)},
-		"no act":                    {fault: "acts: not what was written: ", lost: -1, command: goredis.NewCmd(t.Context(), "zadd", o.keys("acts"), "0", "x")},
-		"the holds":                 {fault: "holds: ", command: goredis.NewCmd(t.Context(), "hset", o.keys("meta"), "holds", `{"v":1,"x":2}`)},
-		"the checkpoint":            {fault: "checkpoint: ", command: goredis.NewCmd(t.Context(), "hset", o.keys("meta"), "checkpoint", ``)},
-		"the epoch":                 {fault: "its epoch is no number", lost: 1, command: goredis.NewCmd(t.Context(), "hset", o.keys("meta"), "epoch", `x`)},
-		"no meta":                   {fault: "it is gone", lost: 2, command: goredis.NewCmd(t.Context(), "del", o.keys("meta"))},
-		"another layout":            {fault: fmt.Sprintf("its format is 99, this gateway reads up to %d", store.Version), lost: wholeCount - 1, command: goredis.NewCmd(t.Context(), "hset", o.keys("meta"), "layout", `99`)},
-		"a key of another type":     {fault: "lanes: it holds something else", command: goredis.NewCmd(t.Context(), "set", o.keys("lanes"), "x")},
-		"an order of another type":  {fault: "history:order: it holds something else", lost: 3, command: goredis.NewCmd(t.Context(), "set", o.keys("history:order"), "x")},
+		"a lane": {
+			fault:   "lane " + o.lane.String() + ": ",
+			command: goredis.NewCmd(t.Context(), "hset", o.keys("lanes"), o.lane.String(), "x"),
+		},
+		"a lane under another name": {
+			fault: "it is stored under another", lost: -1,
+			command: goredis.NewCmd(t.Context(), "hset", o.keys("lanes"), uuid.NewString(),
+				whole[o.keys("lanes")].(map[string]string)[o.lane.String()]),
+		},
+		"a key": {
+			fault:   `idempotency key "key-2": `,
+			command: goredis.NewCmd(t.Context(), "hset", o.keys("answers"), "key-2", `{"v":99}`),
+		},
+		"a key under another name": {
+			fault:   "it is stored under another",
+			command: goredis.NewCmd(t.Context(), "hset", o.keys("answers"), "key-2", `{"v":1,"name":"key-3"}`),
+		},
+		"an event": {fault: "event 3: ", command: goredis.NewCmd(t.Context(), "hset", o.keys("events"),
+			"3", `{"v":1`)},
+		"an event that is gone": {
+			fault:   "event 3: there is no such record",
+			command: goredis.NewCmd(t.Context(), "hdel", o.keys("events"), "3"),
+		},
+		"another event": {
+			fault:   "event 3: it is stored under another",
+			command: goredis.NewCmd(t.Context(), "hset", o.keys("events"), "3", `{"v":1,"cursor":4}`),
+		},
+		"an event in no order": {
+			fault:   "event 5: it is pending, and there is no such event",
+			command: goredis.NewCmd(t.Context(), "zrem", o.keys("events:order"), padded(5)+":"+at(5)+":"),
+		},
+		"pending twice": {
+			fault:   "event 3: it was attempted, and is in the set",
+			command: goredis.NewCmd(t.Context(), "zadd", o.keys("pending"), "0", padded(3)),
+		},
+		"no longer pending": {
+			fault:   "event 5: it is pending, and is not in the set",
+			command: goredis.NewCmd(t.Context(), "zrem", o.keys("pending"), padded(5)),
+		},
+		"pending and gone": {
+			fault: "event 99: it is pending, and there is no such event", lost: -1,
+			command: goredis.NewCmd(t.Context(), "zadd", o.keys("pending"), "0", padded(99)),
+		},
+		"an order entry": {
+			fault: "event 8: there is no such record", lost: -1,
+			command: goredis.NewCmd(t.Context(), "zadd", o.keys("events:order"), "0", padded(8)+":x:"),
+		},
+		"an ended session": {
+			fault:   "ended session 2: ",
+			command: goredis.NewCmd(t.Context(), "hset", o.keys("history"), "2", `{}`),
+		},
+		"a session not found": {
+			fault:   "session " + session + " would not be found",
+			command: goredis.NewCmd(t.Context(), "hdel", o.keys("sessions"), session),
+		},
+		"an act": {
+			fault: "act 7: ", lost: -1,
+			command: goredis.NewCmd(t.Context(), "zadd", o.keys("acts"), "0", padded(7)+":"+at(7)+":{"),
+		},
+		"an act elsewhere": {
+			fault: "act 7: it is stored under another", lost: -1,
+			command: goredis.NewCmd(t.Context(), "zadd", o.keys("acts"), "0", padded(7)+":"+at(7)+
+				`:{"v":2,"cursor":8}`),
+		},
+		"no act": {
+			fault: "acts: not what was written: ", lost: -1,
+			command: goredis.NewCmd(t.Context(), "zadd", o.keys("acts"), "0", "x"),
+		},
+		"the holds": {fault: "holds: ", command: goredis.NewCmd(t.Context(), "hset", o.keys("meta"),
+			"holds", `{"v":1,"x":2}`)},
+		"the checkpoint": {fault: "checkpoint: ", command: goredis.NewCmd(t.Context(), "hset", o.keys("meta"),
+			"checkpoint", ``)},
+		"the epoch": {
+			fault: "its epoch is no number", lost: 1,
+			command: goredis.NewCmd(t.Context(), "hset", o.keys("meta"), "epoch", `x`),
+		},
+		"no meta": {
+			fault: "it is gone", lost: 2,
+			command: goredis.NewCmd(t.Context(), "del", o.keys("meta")),
+		},
+		"another layout": {
+			fault: fmt.Sprintf("its format is 99, this gateway reads up to %d", store.Version),
+			lost:  wholeCount - 1, command: goredis.NewCmd(t.Context(), "hset", o.keys("meta"), "layout", `99`),
+		},
+		"a key of another type": {
+			fault:   "lanes: it holds something else",
+			command: goredis.NewCmd(t.Context(), "set", o.keys("lanes"), "x"),
+		},
+		"an order of another type": {
+			fault: "history:order: it holds something else", lost: 3,
+			command: goredis.NewCmd(t.Context(), "set", o.keys("history:order"), "x"),
+		},
 	} {
 		require.NoError(t, admin.FlushAll(t.Context()).Err())
 		restore(t, admin, whole)

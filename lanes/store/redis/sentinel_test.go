@@ -209,7 +209,8 @@ func TestSentinelsThatDoNotKnowTheMaster(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	sentinel := redistest.StartSentinel(t, "main", server)
-	_, err := redis.Open(t.Context(), "redis://u:secret@"+sentinel.Addr()+"?master_name=other&sentinel_password=hidden", retention)
+	_, err := redis.Open(t.Context(), "redis://u:secret@"+sentinel.Addr()+"?master_name=other&sentinel_password=hidden",
+		retention)
 	require.ErrorContains(t, err, sentinel.Addr())
 	require.NotContains(t, err.Error(), "secret")
 	require.NotContains(t, err.Error(), "hidden")
@@ -230,7 +231,8 @@ func TestUsersOfTheSentinelAndOfTheMaster(t *testing.T) {
 		if s == sentinel {
 			name = "asker"
 		}
-		require.NoError(t, client(t, s.URL()).Do(t.Context(), "ACL", "SETUSER", name, "on", ">pass-"+name, "~*", "+@all").Err())
+		require.NoError(t, client(t, s.URL()).Do(t.Context(), "ACL", "SETUSER", name, "on", ">pass-"+name, "~*",
+			"+@all").Err())
 	}
 	require.NoError(t, client(t, sentinel.URL()).Do(t.Context(), "ACL", "SETUSER", "default", "off").Err())
 	url := "redis://gateway:pass-gateway@" + sentinel.Addr() + "?master_name=main"

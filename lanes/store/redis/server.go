@@ -157,7 +157,8 @@ func (s server) client(
 	dial := dialer(o.DialTimeout, o.TLSConfig)
 	o.Dialer, o.DialerRetries = markNotConnected(dial), 1
 	if s.master != "" {
-		o.Addrs, o.Dialer, o.ConnMaxLifetime = []string{s.address}, markNotConnected((&sentinels{server: s, connect: dial}).dial), masterLifetime
+		o.Addrs, o.Dialer, o.ConnMaxLifetime = []string{s.address},
+			markNotConnected((&sentinels{server: s, connect: dial}).dial), masterLifetime
 	}
 	o.PoolSize, o.PipelinePoolSize = connections, -1
 	if prepare != nil {

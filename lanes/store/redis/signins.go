@@ -64,7 +64,8 @@ func (s *SignIns) Load(
 		id, err := decode32(name)
 		until, untilErr := strconv.ParseInt(value, 10, 64)
 		if err = errors.Join(err, untilErr); err != nil {
-			return [32]byte{}, nil, s.store.corrupt(signInsKey, errors.New("a sign-in that was ended is not what was written"))
+			return [32]byte{}, nil, s.store.corrupt(signInsKey,
+				errors.New("a sign-in that was ended is not what was written"))
 		}
 		if signedOut[id] = time.UnixMilli(until); !time.Now().Before(signedOut[id]) {
 			delete(signedOut, id)

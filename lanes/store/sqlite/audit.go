@@ -179,9 +179,11 @@ func auditWAL(path string) (err error) {
 	case broken < 0 || commits < 2:
 		return nil
 	case broken == 0:
-		return fmt.Errorf("the file is damaged: the header of %s is not what was written, and it has %d commits", path, commits)
+		return fmt.Errorf("the file is damaged: the header of %s is not what was written, and it has %d commits", path,
+			commits)
 	}
-	return fmt.Errorf("the file is damaged: frame %d of %s is not what was written, and there are %d commits from it on", broken, path, commits)
+	return fmt.Errorf("the file is damaged: frame %d of %s is not what was written, and there are %d commits from "+
+		"it on", broken, path, commits)
 }
 
 // endOfWAL returns nil where the WAL ends, also within a frame.

@@ -36,18 +36,23 @@ func BenchmarkFlush(b *testing.B) {
 		}},
 		{"of lanes", 1, func(batch *store.Batch, n uint64) {
 			for i := range uint64(together) {
-				batch.Lanes = append(batch.Lanes, lanes.Snapshot{Lane: lanes.Lane{ID: id(n*together + i), Session: session(now)}, Boot: "boot"})
+				batch.Lanes = append(batch.Lanes,
+					lanes.Snapshot{Lane: lanes.Lane{ID: id(n*together + i), Session: session(now)}, Boot: "boot"})
 			}
 		}},
 		{"of ranges", together, func(batch *store.Batch, n uint64) {
 			batch.Lanes = []lanes.Snapshot{{Lane: lanes.Lane{ID: id(n)}, Boot: "boot"}}
 			batch.Events = []lanes.Logged{event(2*n+1, now), event(2*n+2, now)}
-			batch.Ended = []lanes.Ended{{Cursor: n + 1, Session: *session(now), Lane: id(n), At: now.Wall, Reason: lanes.Expired}}
+			batch.Ended = []lanes.Ended{{
+				Cursor: n + 1, Session: *session(now), Lane: id(n), At: now.Wall,
+				Reason: lanes.Expired,
+			}}
 		}},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			const long = 24 * time.Hour
-			kept, err := sqlite.Open(filepath.Join(b.TempDir(), "range.db"), store.Retention{Events: long, History: long, Names: long, Cap: 1_000_000})
+			kept, err := sqlite.Open(filepath.Join(b.TempDir(), "range.db"),
+				store.Retention{Events: long, History: long, Names: long, Cap: 1_000_000})
 			require.NoError(b, err)
 			defer func() { require.NoError(b, kept.Close()) }()
 			batches := make([]store.Batch, c.ranges)
@@ -107,14 +112,16 @@ func cpuTime() time.Duration {
 func BenchmarkStart(b *testing.B) {
 	const long = 24 * time.Hour
 	now := lanes.Instant{Wall: time.Now().UTC(), Mono: time.Hour}
-	kept, err := sqlite.Open(filepath.Join(b.TempDir(), "range.db"), store.Retention{Events: long, History: long, Names: long, Cap: 1_000_000})
+	kept, err := sqlite.Open(filepath.Join(b.TempDir(), "range.db"),
+		store.Retention{Events: long, History: long, Names: long, Cap: 1_000_000})
 	require.NoError(b, err)
 	defer func() { require.NoError(b, kept.Close()) }()
 	batch := store.Batch{Range: uuid.New(), N: 1, Now: now.Wall}
 	batch.Epoch, err = kept.Claim(b.Context(), batch.Range, now.Wall)
 	require.NoError(b, err)
 	for n := range uint64(laneCount) {
-		batch.Lanes = append(batch.Lanes, lanes.Snapshot{Lane: lanes.Lane{ID: id(n), Session: session(now)}, Boot: "boot"})
+		batch.Lanes = append(batch.Lanes,
+			lanes.Snapshot{Lane: lanes.Lane{ID: id(n), Session: session(now)}, Boot: "boot"})
 	}
 	require.NoError(b, kept.Flush(b.Context(), batch))
 	b.ReportAllocs()

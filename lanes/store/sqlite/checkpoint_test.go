@@ -183,7 +183,8 @@ func TestABackupThatCannotBeReadIsRemoved(t *testing.T) {
 	verify := func(*Reader) error { return fmt.Errorf("a record cannot be read") }
 	require.ErrorContains(t, Backup(t.Context(), path, filepath.Join(folder, "a"), verify), "a record cannot be read")
 	tamper(t, path, "DELETE FROM events WHERE position = (SELECT min(position) FROM events)")
-	require.ErrorContains(t, Backup(t.Context(), path, filepath.Join(folder, "b"), func(*Reader) error { return nil }), "damaged")
+	require.ErrorContains(t, Backup(t.Context(), path, filepath.Join(folder, "b"), func(*Reader) error { return nil }),
+		"damaged")
 	left, err := os.ReadDir(folder)
 	require.NoError(t, err)
 	require.Empty(t, left)

@@ -307,7 +307,8 @@ func TestADamagedIndexIsNoticed(t *testing.T) {
 				noticed++
 			}
 		}
-		assert.GreaterOrEqual(t, noticed, 3, "in the index, in the column and in the record; elsewhere it is free space")
+		assert.GreaterOrEqual(t, noticed, 3,
+			"in the index, in the column and in the record; elsewhere it is free space")
 	}
 }
 
@@ -463,7 +464,10 @@ func TestALargeFileIsAuditedWhileItServes(t *testing.T) {
 	b := claimed(t, s)
 	said := strings.Repeat("said ", 10_000)
 	for cursor := uint64(1); cursor <= 2000; cursor++ {
-		b.Events = append(b.Events, lanes.Logged{Cursor: cursor, Event: lanes.Event{ID: uuid.New(), At: opening}, Delivery: lanes.Delivery{Attempt: &lanes.Attempt{Error: said}}})
+		b.Events = append(b.Events, lanes.Logged{
+			Cursor: cursor, Event: lanes.Event{ID: uuid.New(), At: opening},
+			Delivery: lanes.Delivery{Attempt: &lanes.Attempt{Error: said}},
+		})
 	}
 	require.NoError(t, s.Flush(t.Context(), b))
 	require.NoError(t, s.Close())

@@ -47,7 +47,8 @@ func (tx *transaction) writeExternalIDs(state *rangeState, ended []lanes.Ended) 
 		}
 		tx.written++
 		position := positionOf(ended[i].Cursor)
-		replaced, err := number(tx.writer, "SELECT count(*) FROM external_ids WHERE range = ? AND position = ?", state.number, position)
+		replaced, err := number(tx.writer, "SELECT count(*) FROM external_ids WHERE range = ? AND position = ?",
+			state.number, position)
 		if err != nil {
 			return err
 		}
@@ -79,10 +80,11 @@ func (tx *transaction) trimExternalIDs(state *rangeState, position int64) error 
 	if state.ExternalIDs == 0 {
 		return nil
 	}
-	return query(tx.writer, "DELETE FROM external_ids WHERE range = ? AND position <= ? RETURNING position", func(*sqlite.Stmt) error {
-		state.ExternalIDs--
-		return nil
-	}, state.number, position)
+	return query(tx.writer, "DELETE FROM external_ids WHERE range = ? AND position <= ? RETURNING position",
+		func(*sqlite.Stmt) error {
+			state.ExternalIDs--
+			return nil
+		}, state.number, position)
 }
 
 // auditExternalIDs compares the number of rows of every range, each with its ended session, with that in the
@@ -95,7 +97,8 @@ func auditExternalIDs(c *sqlite.Conn) error {
 	const stored = "coalesce(CASE WHEN json_valid(record) THEN record ->> '$.external_ids' END, 0)"
 	text := "SELECT coalesce(sum(" + stored + "), 0) FROM ranges"
 	if exists {
-		text = "SELECT count(*) FROM ranges WHERE CASE WHEN json_valid(record) THEN record ->> '$.ended' IS NOT NULL END AND " + stored +
+		text = "SELECT count(*) FROM ranges WHERE CASE WHEN json_valid(record) THEN record ->> '$.ended' IS NOT " +
+			"NULL END AND " + stored +
 			" <> (SELECT count(*) FROM external_ids JOIN ended USING (range, position) WHERE range = number)"
 	}
 	faults, err := number(c, text)
@@ -116,7 +119,8 @@ func (s *Store) HistoryOf(
 		if exists, err := hasExternalIDs(c); !exists || err != nil {
 			return nil, err
 		}
-		return rowsOf(c, "ended", of.Range, selectByExternalID, externalID, state.number, positionOf(after), int64(limit))
+		return rowsOf(c, "ended", of.Range, selectByExternalID, externalID, state.number,
+			positionOf(after), int64(limit))
 	})
 	if err != nil {
 		return nil, err
@@ -131,8 +135,8 @@ func (s *Store) HistoryOf(
 	return found, nil
 }
 
-const selectByExternalID = "SELECT session_id, position, 0, checksum, record FROM external_ids JOIN ended USING (range, position) " +
-	"WHERE external_id = ? AND range = ? AND position > ? ORDER BY position LIMIT ?"
+const selectByExternalID = "SELECT session_id, position, 0, checksum, record FROM external_ids JOIN ended USING " +
+	"(range, position) WHERE external_id = ? AND range = ? AND position > ? ORDER BY position LIMIT ?"
 
 // checkExternalID returns why the session of a record would not be found by its external id.
 func (r *Reader) checkExternalID(state *rangeState, record store.Record) error {
@@ -150,7 +154,8 @@ func (r *Reader) checkExternalID(state *rangeState, record store.Record) error {
 	}
 	var found int64
 	if exists {
-		found, err = number(r.conn, "SELECT count(*) FROM external_ids WHERE external_id = ? AND range = ? AND position = ?",
+		found, err = number(r.conn, "SELECT count(*) FROM external_ids WHERE external_id = ? AND range = "+
+			"? AND position = ?",
 			id, state.number, positionOf(ended.Cursor))
 	}
 	if err == nil && found == 0 {

@@ -353,7 +353,8 @@ func TestADamagedPageStopsItsRangeAlone(t *testing.T) {
 	s := openAt(t, path)
 	damaged, sound := claimed(t, s), claimed(t, s)
 	for i := range 400 {
-		damaged.Lanes = append(damaged.Lanes, lanes.Snapshot{Lane: lanes.Lane{ID: uuid.UUID{byte(i), byte(i >> 8)}, Fault: strings.Repeat("lane", 100)}})
+		damaged.Lanes = append(damaged.Lanes,
+			lanes.Snapshot{Lane: lanes.Lane{ID: uuid.UUID{byte(i), byte(i >> 8)}, Fault: strings.Repeat("lane", 100)}})
 	}
 	require.NoError(t, s.Flush(t.Context(), damaged))
 	require.NoError(t, s.Flush(t.Context(), sound))
@@ -433,7 +434,10 @@ func TestAStartEmptiesTheWAL(t *testing.T) {
 func TestPathsOfAllKinds(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
-	for _, name := range []string{"a b", "50%", "a?b", "a#b", "%20", "ä", "a&b=c", "a:b", "a;b", "a'b\"c", "a\\b", "+", "/x"} {
+	for _, name := range []string{
+		"a b", "50%", "a?b", "a#b", "%20", "ä", "a&b=c", "a:b", "a;b", "a'b\"c",
+		"a\\b", "+", "/x",
+	} {
 		path := filepath.Join(folder, name) + "/r.db"
 		s := openAt(t, strings.Replace(path, "/", "//", 1))
 		b := claimed(t, s)

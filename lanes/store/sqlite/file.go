@@ -93,8 +93,8 @@ func (f *file) open() (err error) {
 }
 
 // errOtherWAL means that the file was replaced, or restored from a backup, and its WAL belongs to the old file.
-var errOtherWAL = errors.New("the file is damaged, or the WAL beside it (-wal) is of another file: if this one was put back from a " +
-	"backup, remove that WAL")
+var errOtherWAL = errors.New("the file is damaged, or the WAL beside it (-wal) is of another file: if this one " +
+	"was put back from a backup, remove that WAL")
 
 // readFileRowWithWAL reads the row of the table file, and checks that the WAL belongs to the file: without is
 // the row that readFileRowWithoutWAL has read, if it was ok.
@@ -319,8 +319,8 @@ func waitForLock(f *os.File, how int) error {
 }
 
 // ErrBolt means that a release before SQLite has written the file.
-var ErrBolt = errors.New("it is a bolt file of an older rangegate: with the release that wrote it run rangegate store export, " +
-	"then with this one rangegate store import into a new file")
+var ErrBolt = errors.New("it is a bolt file of an older rangegate: with the release that wrote it run rangegate " +
+	"store export, then with this one rangegate store import into a new file")
 
 // checkHeader checks the first bytes: SQLite takes an empty file for a new database, and describes no other fault.
 func checkHeader(f *os.File) error {
@@ -333,7 +333,8 @@ func checkHeader(f *os.File) error {
 		return errors.New("the file is damaged: it is cut short")
 	case err != nil:
 		return err
-	case bytes.Equal(head[16:20], []byte{0xed, 0xda, 0x0c, 0xed}) || bytes.Equal(head[16:20], []byte{0xed, 0x0c, 0xda, 0xed}):
+	case bytes.Equal(head[16:20], []byte{0xed, 0xda, 0x0c, 0xed}) ||
+		bytes.Equal(head[16:20], []byte{0xed, 0x0c, 0xda, 0xed}):
 		return ErrBolt
 	case !bytes.HasPrefix(head, []byte("SQLite format 3\x00")):
 		return errors.New("the file is damaged, or no store of rangegate: it does not begin as a SQLite file does")
@@ -505,13 +506,15 @@ func (s *Store) finishCheckpoint(result checkpointResult) {
 		return
 	}
 	if frames := result.frames; frames > longWAL {
-		s.reportProblem(fmt.Errorf("its WAL has %d MiB: somebody reads the file for long, a backup or sqlite3", frames*pageSize>>20))
+		s.reportProblem(fmt.Errorf("its WAL has %d MiB: somebody reads the file for long, a backup or sqlite3",
+			frames*pageSize>>20))
 	}
 	if result.err == nil && result.frames-result.done < maxFinishFrames {
 		result = checkpoint(f.writer, "PASSIVE")
 	}
 	if result.err != nil {
-		s.reportProblem(fmt.Errorf("a checkpoint failed, and is tried again later: %w", withDiskError(s.path, result.err)))
+		s.reportProblem(fmt.Errorf("a checkpoint failed, and is tried again later: %w",
+			withDiskError(s.path, result.err)))
 	}
 	f.newGeneration = f.newGeneration || result.isComplete()
 	if err := f.noteInfo(); err != nil {

@@ -226,10 +226,11 @@ func (tx *transaction) writeLane(state *rangeState, r row) error {
 }
 
 func (tx *transaction) deleteKey(state *rangeState, name string) error {
-	return query(tx.writer, "DELETE FROM keys WHERE range = ? AND name = ? RETURNING checksum", func(r *sqlite.Stmt) error {
-		state.Keys.remove(r.ColumnInt64(0))
-		return nil
-	}, state.number, name)
+	return query(tx.writer, "DELETE FROM keys WHERE range = ? AND name = ? RETURNING checksum",
+		func(r *sqlite.Stmt) error {
+			state.Keys.remove(r.ColumnInt64(0))
+			return nil
+		}, state.number, name)
 }
 
 // noteLogRow notes a row that is appended to a log, or that replaces the row with its cursor: the attempt of an event.
@@ -292,12 +293,14 @@ func (state *rangeState) noteEvent(cursor uint64, r row) {
 // totals, which still have the old row, are right afterwards. One that is not written again is damage to the
 // next start.
 var puts = map[string]string{
-	"lanes":  "INSERT INTO lanes (place, lane_id, checksum, record) VALUES (?, ?, ?, ?)" + orReplace,
-	"keys":   "INSERT INTO keys (checksum, record, range, name) VALUES (?, ?, ?, ?)" + orReplace,
-	"holds":  "INSERT INTO holds (checksum, record, range) VALUES (?, ?, ?)" + orReplace,
-	"events": "INSERT INTO events (checksum, record, range, position, pending) VALUES (?, ?, ?, ?, ?)" + orReplace + ", pending = excluded.pending",
-	"ended":  "INSERT INTO ended (checksum, record, range, position, session_id) VALUES (?, ?, ?, ?, ?)" + orReplace + ", session_id = excluded.session_id",
-	"acts":   "INSERT INTO acts (checksum, record, range, position) VALUES (?, ?, ?, ?)" + orReplace,
+	"lanes": "INSERT INTO lanes (place, lane_id, checksum, record) VALUES (?, ?, ?, ?)" + orReplace,
+	"keys":  "INSERT INTO keys (checksum, record, range, name) VALUES (?, ?, ?, ?)" + orReplace,
+	"holds": "INSERT INTO holds (checksum, record, range) VALUES (?, ?, ?)" + orReplace,
+	"events": "INSERT INTO events (checksum, record, range, position, pending) VALUES (?, ?, ?, ?, ?)" + orReplace +
+		", pending = excluded.pending",
+	"ended": "INSERT INTO ended (checksum, record, range, position, session_id) VALUES (?, ?, ?, ?, ?)" + orReplace +
+		", session_id = excluded.session_id",
+	"acts": "INSERT INTO acts (checksum, record, range, position) VALUES (?, ?, ?, ?)" + orReplace,
 }
 
 const orReplace = " ON CONFLICT DO UPDATE SET checksum = excluded.checksum, record = excluded.record"
@@ -344,7 +347,8 @@ func (tx *transaction) trim(state *rangeState, batch store.Batch, retention stor
 		if err != nil {
 			return err
 		}
-		if err := tx.trimLog(state, log.table, rows, excess, func(at time.Time) bool { return isExpired(at, batch.Now, log.term) }); err != nil {
+		if err := tx.trimLog(state, log.table, rows, excess,
+			func(at time.Time) bool { return isExpired(at, batch.Now, log.term) }); err != nil {
 			return err
 		}
 	}
@@ -361,7 +365,8 @@ func (tx *transaction) trimLog(
 		if r.pending || deleted >= excess {
 			at, err := timeOf(r)
 			if err == nil {
-				state.oldest[table] = at // also of a pending event: flushes need not read the log while it is within its term
+				// also of a pending event: flushes need not read the log while it is within its term
+				state.oldest[table] = at
 			}
 			if r.pending || err != nil || !expired(at) {
 				break

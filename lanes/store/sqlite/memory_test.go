@@ -109,7 +109,10 @@ func TestWhatTheWriterRemembersIsWhatTheFileHas(t *testing.T) {
 func randomBatches(t *testing.T, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 1))
 	path := filepath.Join(t.TempDir(), "r.db")
-	keep := store.Retention{Events: 30 * time.Second, History: 40 * time.Second, Names: 10 * time.Second, Cap: 20 + r.IntN(200)}
+	keep := store.Retention{
+		Events: 30 * time.Second, History: 40 * time.Second, Names: 10 * time.Second,
+		Cap: 20 + r.IntN(200),
+	}
 	s, err := Open(path, keep)
 	require.NoError(t, err)
 	id := uuid.UUID{byte(seed)}
@@ -165,9 +168,15 @@ func randomBatches(t *testing.T, seed uint64) {
 		}
 		for range r.IntN(5) {
 			lastEnded++
-			b.Ended = append(b.Ended, lanes.Ended{Cursor: lastEnded, At: now, Session: lanes.Session{ID: uuid.New(), Customer: "Jo"}})
+			b.Ended = append(b.Ended, lanes.Ended{
+				Cursor: lastEnded, At: now,
+				Session: lanes.Session{ID: uuid.New(), Customer: "Jo"},
+			})
 			if r.IntN(4) == 0 {
-				b.Ended = append(b.Ended, lanes.Ended{Cursor: 1 + r.Uint64N(lastEnded), At: now, Session: lanes.Session{ID: uuid.New(), Customer: "Jo"}})
+				b.Ended = append(b.Ended, lanes.Ended{
+					Cursor: 1 + r.Uint64N(lastEnded), At: now,
+					Session: lanes.Session{ID: uuid.New(), Customer: "Jo"},
+				})
 			}
 		}
 		for range r.IntN(5) {
@@ -175,8 +184,14 @@ func randomBatches(t *testing.T, seed uint64) {
 			b.Acts = append(b.Acts, lanes.Act{Cursor: lastAct, At: now})
 		}
 		for range r.IntN(4) {
-			b.Keys = append(b.Keys, lanes.KeptAnswer{Name: fmt.Sprint(r.IntN(10)), Body: fmt.Sprint(step, r.IntN(99)), At: now})
-			b.Lanes = append(b.Lanes, lanes.Snapshot{Lane: lanes.Lane{ID: uuid.UUID{byte(r.IntN(6))}, Fault: fmt.Sprint(step, r.IntN(100))}})
+			b.Keys = append(b.Keys, lanes.KeptAnswer{
+				Name: fmt.Sprint(r.IntN(10)),
+				Body: fmt.Sprint(step, r.IntN(99)), At: now,
+			})
+			b.Lanes = append(b.Lanes, lanes.Snapshot{Lane: lanes.Lane{
+				ID:    uuid.UUID{byte(r.IntN(6))},
+				Fault: fmt.Sprint(step, r.IntN(100)),
+			}})
 			b.Forget = append(b.Forget, fmt.Sprint(r.IntN(10)))
 		}
 		if r.IntN(5) == 0 {
@@ -231,7 +246,8 @@ func compareMemory(t *testing.T, s *Store, id uuid.UUID) {
 		require.Equal(t, stored.lanes, remembered.lanes)
 		require.Equal(t, stored.checksum, remembered.checksum)
 		for cursor, checksum := range remembered.unfinished {
-			found, err := number(tx.writer, "SELECT checksum FROM events WHERE range = ? AND position = ?", remembered.number, positionOf(cursor))
+			found, err := number(tx.writer, "SELECT checksum FROM events WHERE range = ? AND position = ?",
+				remembered.number, positionOf(cursor))
 			require.NoError(t, err)
 			require.Equal(t, checksum, found, "event %d", cursor)
 		}

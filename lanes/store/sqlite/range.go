@@ -130,7 +130,8 @@ func visitTable[T any](c *sqlite.Conn, table string, state *rangeState, stored t
 	case err != nil:
 		return state.corrupt("the "+table, err)
 	case found != stored:
-		return state.corrupt("the "+table, fmt.Errorf("damaged: not the %d that were written, but %d", stored.Count, found.Count))
+		return state.corrupt("the "+table, fmt.Errorf("damaged: not the %d that were written, but %d",
+			stored.Count, found.Count))
 	}
 	return nil
 }
@@ -251,18 +252,24 @@ func read[T any](
 
 // selects read a range's rows, all in the columns of rowsOf. Those of the logs begin behind a position.
 var selects = map[string]string{
-	"lanes":  "SELECT lane_id, 0, 0, checksum, record FROM lanes WHERE place >> 24 = ?1 AND place BETWEEN ?1 << 24 AND (?1 + 1) << 24 ORDER BY place",
-	"keys":   "SELECT name, 0, 0, checksum, record FROM keys WHERE range = ? ORDER BY name",
-	"holds":  "SELECT '', 0, 0, checksum, record FROM holds WHERE range = ?",
-	"events": "SELECT '', position, pending, checksum, record FROM events WHERE range = ? AND position > ? ORDER BY position LIMIT ?",
-	"ended":  "SELECT session_id, position, 0, checksum, record FROM ended WHERE range = ? AND position > ? ORDER BY position LIMIT ?",
-	"acts":   "SELECT '', position, 0, checksum, record FROM acts WHERE range = ? AND position > ? ORDER BY position LIMIT ?",
+	"lanes": "SELECT lane_id, 0, 0, checksum, record FROM lanes WHERE place >> 24 = ?1 AND place BETWEEN ?1 << " +
+		"24 AND (?1 + 1) << 24 ORDER BY place",
+	"keys":  "SELECT name, 0, 0, checksum, record FROM keys WHERE range = ? ORDER BY name",
+	"holds": "SELECT '', 0, 0, checksum, record FROM holds WHERE range = ?",
+	"events": "SELECT '', position, pending, checksum, record FROM events WHERE range = ? AND position > ? ORDER " +
+		"BY position LIMIT ?",
+	"ended": "SELECT session_id, position, 0, checksum, record FROM ended WHERE range = ? AND position > ? ORDER " +
+		"BY position LIMIT ?",
+	"acts": "SELECT '', position, 0, checksum, record FROM acts WHERE range = ? AND position > ? ORDER " +
+		"BY position LIMIT ?",
 }
 
 const (
-	selectPending = "SELECT '', position, pending, checksum, record FROM events WHERE range = ? AND position >= ? AND pending = 1 ORDER BY position"
-	selectKey     = "SELECT name, 0, 0, checksum, record FROM keys WHERE range = ? AND name = ?"
-	selectEnded   = "SELECT session_id, position, 0, checksum, record FROM ended WHERE range = ? AND session_id = ? ORDER BY position DESC LIMIT 1"
+	selectPending = "SELECT '', position, pending, checksum, record FROM events WHERE range = ? AND position >= " +
+		"? AND pending = 1 ORDER BY position"
+	selectKey   = "SELECT name, 0, 0, checksum, record FROM keys WHERE range = ? AND name = ?"
+	selectEnded = "SELECT session_id, position, 0, checksum, record FROM ended WHERE range = ? AND session_id = " +
+		"? ORDER BY position DESC LIMIT 1"
 )
 
 // rowsOf runs a statement such as those in selects.
@@ -276,7 +283,10 @@ func rowsOf(c *sqlite.Conn, table string, rangeID uuid.UUID, text string, args .
 
 func eachRow(c *sqlite.Conn, table string, rangeID uuid.UUID, text string, visit func(row) error, args ...any) error {
 	return query(c, text, func(r *sqlite.Stmt) error {
-		k := key{table: table, rangeID: rangeID, name: r.ColumnText(0), position: r.ColumnInt64(1), pending: r.ColumnInt64(2) != 0}
+		k := key{
+			table: table, rangeID: rangeID, name: r.ColumnText(0), position: r.ColumnInt64(1),
+			pending: r.ColumnInt64(2) != 0,
+		}
 		return visit(row{key: k, checksum: r.ColumnInt64(3), record: r.ColumnText(4)})
 	}, args...)
 }
@@ -326,7 +336,10 @@ func (state *rangeState) corrupt(record string, err error) error {
 	if isDiskError(err) {
 		return err
 	}
-	return &store.CorruptError{Where: state.path, Record: fmt.Sprintf("%s of range %s", record, state.Range), Err: asDamage(err)}
+	return &store.CorruptError{
+		Where: state.path, Record: fmt.Sprintf("%s of range %s", record, state.Range),
+		Err: asDamage(err),
+	}
 }
 
 // findRange reads the range's record; lanes and events are not read yet. It returns nil for a range that was
@@ -401,7 +414,8 @@ func (state *rangeState) readQueue(c *sqlite.Conn) error {
 
 // makeRange makes a range that was never written.
 func (tx *transaction) makeRange(id uuid.UUID) (*rangeState, error) {
-	if err := execute(tx.writer, "INSERT INTO ranges (range_id, checksum, record) VALUES (?, 0, '')", id.String()); err != nil {
+	if err := execute(tx.writer, "INSERT INTO ranges (range_id, checksum, record) VALUES (?, 0, '')",
+		id.String()); err != nil {
 		return nil, err
 	}
 	state := newRangeState(tx.path, id, tx.writer.LastInsertRowID(), 0)
@@ -424,7 +438,8 @@ func (tx *transaction) save(state *rangeState) error {
 	tx.next.ranges.replace(state.checksum, r.checksum)
 	state.checksum = r.checksum
 	tx.written++
-	return execute(tx.writer, "UPDATE ranges SET checksum = ?, record = ? WHERE number = ?", r.checksum, r.record, state.number)
+	return execute(tx.writer, "UPDATE ranges SET checksum = ?, record = ? WHERE number = ?", r.checksum,
+		r.record, state.number)
 }
 
 // enqueue and dequeue keep the cursors of the pending events in order. Nearly all come at the end and leave

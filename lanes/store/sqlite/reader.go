@@ -185,7 +185,9 @@ func (r *Reader) find(ctx context.Context, rangeID uuid.UUID) (*rangeState, erro
 	return state, nil
 }
 
-func readPage[T any](ctx context.Context, r *Reader, table string, rangeID uuid.UUID, after uint64, limit int) ([]T, error) {
+func readPage[T any](ctx context.Context, r *Reader, table string, rangeID uuid.UUID, after uint64,
+	limit int,
+) ([]T, error) {
 	state, err := r.find(ctx, rangeID)
 	if err != nil || after == math.MaxUint64 {
 		return nil, err

@@ -12,7 +12,10 @@ import (
 )
 
 var (
-	keepAll = store.Retention{Events: 1000 * time.Hour, History: 1000 * time.Hour, Names: 1000 * time.Hour, Cap: 1_000_000}
+	keepAll = store.Retention{
+		Events: 1000 * time.Hour, History: 1000 * time.Hour, Names: 1000 * time.Hour,
+		Cap: 1_000_000,
+	}
 	opening = time.Date(2026, time.November, 21, 9, 0, 0, 0, time.UTC)
 )
 

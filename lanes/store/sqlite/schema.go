@@ -116,7 +116,8 @@ func cursorAt(position int64) uint64 { return uint64(position) ^ 1<<63 }
 
 // makeSchema fills an empty database.
 func makeSchema(c *sqlite.Conn, id string) error {
-	script := fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d; %s", applicationID, schemaVersion, schema)
+	script := fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d; %s", applicationID,
+		schemaVersion, schema)
 	if err := sqlitex.ExecuteScript(c, script, nil); err != nil {
 		return err
 	}
@@ -146,7 +147,8 @@ func readFileRow(c *sqlite.Conn) (row fileRow, err error) {
 	case application != applicationID:
 		return row, errors.New("this is no store of rangegate")
 	case version > schemaVersion:
-		return row, fmt.Errorf("%w: its schema is %d, this gateway knows up to %d", store.ErrNewer, version, schemaVersion)
+		return row, fmt.Errorf("%w: its schema is %d, this gateway knows up to %d", store.ErrNewer,
+			version, schemaVersion)
 	case version < 1:
 		return row, fmt.Errorf("the file is damaged: its schema version is %d", version)
 	}
@@ -168,7 +170,8 @@ func readFileRow(c *sqlite.Conn) (row fileRow, err error) {
 }
 
 func (row fileRow) checksum() int64 {
-	return key{table: "file"}.checksum(fmt.Sprint(row.id, " ", row.generation, " ", row.ranges.Count, " ", row.ranges.Sum))
+	return key{table: "file"}.checksum(fmt.Sprint(row.id, " ", row.generation, " ", row.ranges.Count, " ",
+		row.ranges.Sum))
 }
 
 func writeFileRow(c *sqlite.Conn, row fileRow) error {

@@ -149,7 +149,8 @@ func (s *SignIns) readSignedOut() (signedOut map[[32]byte]time.Time, err error) 
 		id, idErr := hex.DecodeString(digits)
 		until, untilErr := strconv.ParseInt(at, 10, 64)
 		if idErr != nil || untilErr != nil || len(id) != 32 {
-			return nil, fmt.Errorf("%s: damaged; remove it and run rangegate store new-secret: both end every sign-in", s.signedOutFile)
+			return nil, fmt.Errorf("%s: damaged; remove it and run rangegate store new-secret: both end every sign-in",
+				s.signedOutFile)
 		}
 		signedOut[[32]byte(id)] = time.UnixMilli(until)
 	}

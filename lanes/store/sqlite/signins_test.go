@@ -75,10 +75,14 @@ func TestDamagedSignIns(t *testing.T) {
 	require.NoError(t, s.NewSecret(t.Context()))
 	_, _, err := s.Load(t.Context(), [32]byte{1})
 	require.NoError(t, err)
-	for _, damaged := range []string{"x\n", strings.Repeat("ab", 32) + "\n", strings.Repeat("ab", 31) + " 1\n", strings.Repeat("ab", 32) + " 1x\n"} {
+	for _, damaged := range []string{
+		"x\n", strings.Repeat("ab", 32) + "\n", strings.Repeat("ab", 31) + " 1\n",
+		strings.Repeat("ab", 32) + " 1x\n",
+	} {
 		require.NoError(t, os.WriteFile(path+".signed-out", []byte(damaged), 0o600))
 		_, _, err := s.Load(t.Context(), [32]byte{1})
 		require.ErrorContains(t, err, path+".signed-out")
-		require.ErrorContains(t, s.SignOut(t.Context(), map[[32]byte]time.Time{{1}: time.Now().Add(time.Hour)}, nil), path+".signed-out")
+		require.ErrorContains(t, s.SignOut(t.Context(), map[[32]byte]time.Time{{1}: time.Now().Add(time.Hour)}, nil),
+			path+".signed-out")
 	}
 }

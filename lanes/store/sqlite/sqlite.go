@@ -30,8 +30,9 @@ type Store struct {
 	closing   chan struct{}
 	closeOnce sync.Once
 	written   chan struct{} // closed when the writer has ended
-	claims    sync.Map      // range id → the store.Recovered that Claim has read, until Load or the next flush: decoding is slow
-	problems  chan error
+	// range id → the store.Recovered that Claim has read, until Load or the next flush: decoding is slow
+	claims   sync.Map
+	problems chan error
 
 	// These belong to the writer.
 	checkpoints     chan checkpointResult // of one: from the checkpoint in the background
@@ -414,7 +415,8 @@ func (s *Store) reopen() error {
 	}
 	s.lastRow = opened.row // which emptyWAL may bring into the file
 	if err := opened.emptyWAL(); err != nil {
-		return errors.Join(fmt.Errorf("emptying its WAL after a failure (%w): %w", s.broken, err), opened.closeKeepingWAL())
+		return errors.Join(fmt.Errorf("emptying its WAL after a failure (%w): %w", s.broken, err),
+			opened.closeKeepingWAL())
 	}
 	s.file, s.broken = opened, nil
 	s.auditInBackground()

@@ -47,7 +47,8 @@ func (b bench) Overwrite(t *testing.T, record storetest.Record, data []byte) {
 		if record.Kind == storetest.Checkpoint { // it is part of the range's record
 			r := remade(key{table: "ranges", rangeID: record.Range}, data)
 			tx.next.ranges.replace(state.checksum, r.checksum)
-			return nil, execute(tx.writer, "UPDATE ranges SET checksum = ?, record = ? WHERE number = ?", r.checksum, r.record, state.number)
+			return nil, execute(tx.writer, "UPDATE ranges SET checksum = ?, record = ? WHERE number = ?", r.checksum,
+				r.record, state.number)
 		}
 		rows, counted := rowsOfKind(t, tx, state, record)
 		for _, r := range rows {
@@ -56,7 +57,8 @@ func (b bench) Overwrite(t *testing.T, record storetest.Record, data []byte) {
 			}
 			damaged := remade(r.key, data)
 			counted.replace(r.checksum, damaged.checksum)
-			text, args := "UPDATE "+r.table+" SET checksum = ?, record = ? WHERE checksum = ?", []any{damaged.checksum, damaged.record, r.checksum}
+			text, args := "UPDATE "+r.table+" SET checksum = ?, record = ? WHERE checksum = ?",
+				[]any{damaged.checksum, damaged.record, r.checksum}
 			if err := execute(tx.writer, text, args...); err != nil {
 				return nil, err
 			}

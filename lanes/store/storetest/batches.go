@@ -22,7 +22,8 @@ func BatchOf(rangeID uuid.UUID, epoch, n uint64) store.Batch {
 	}
 	event := func(cursor uint64) lanes.Logged {
 		return lanes.Logged{Cursor: cursor, Event: lanes.Event{
-			ID: uuid.NewSHA1(rangeID, []byte{byte(cursor)}), Kind: lanes.Help, Session: session.ID, Lane: lane, At: opening,
+			ID: uuid.NewSHA1(rangeID, []byte{byte(cursor)}), Kind: lanes.Help, Session: session.ID,
+			Lane: lane, At: opening,
 		}}
 	}
 	b := store.Batch{

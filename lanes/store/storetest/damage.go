@@ -12,7 +12,10 @@ import (
 )
 
 func damaged(s *fixture) {
-	for i, record := range []string{"", "{", "\x00\x00\x00\x00", `{"v":1}{"v":1}`, `{"cursor":1}`, `{"v":1,"wrong":true}`} {
+	for i, record := range []string{
+		"", "{", "\x00\x00\x00\x00", `{"v":1}{"v":1}`, `{"cursor":1}`,
+		`{"v":1,"wrong":true}`,
+	} {
 		overwritten(s, fmt.Sprint("damage ", i), []byte(record), "")
 	}
 }

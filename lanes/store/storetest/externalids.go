@@ -15,7 +15,10 @@ import (
 
 // correlated returns what a POS knows a session by.
 func correlated(externalID string) *lanes.Correlation {
-	return &lanes.Correlation{ExternalID: externalID, Metadata: map[string]string{"till": "3", "<note>": "öl & brot\u2028"}}
+	return &lanes.Correlation{
+		ExternalID: externalID,
+		Metadata:   map[string]string{"till": "3", "<note>": "öl & brot\u2028"},
+	}
 }
 
 // endedAs returns an ended session with that external id.
@@ -114,7 +117,8 @@ func externalIDsAreTrimmed(s *fixture) {
 	assert.Equal(s, []uint64{9, 11}, cursorsOf(o.historyOf("odd")))
 
 	o.trim(opening.Add(31*day), func() bool { return o.history()[4].Session.Customer == "" })
-	assert.Equal(s, o.history(), append(o.historyOf("even")[:1:1], o.history()[1:]...), "it stays as long as the session is on record")
+	assert.Equal(s, o.history(), append(o.historyOf("even")[:1:1], o.history()[1:]...),
+		"it stays as long as the session is on record")
 	o.trim(opening.Add(91*day), func() bool { return len(o.history()) == 0 })
 	assert.Empty(s, o.historyOf("even"))
 

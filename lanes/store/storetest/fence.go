@@ -117,7 +117,8 @@ func fencedReads(s *fixture) {
 		s.reopen()
 	}
 	s.reopen(func() { s.bench.Wipe(s.T) })
-	require.NoError(s, s.store.Confirm(s.Context(), second.rangeEpoch()), "of what the store has lost, nobody else is the owner")
+	require.NoError(s, s.store.Confirm(s.Context(), second.rangeEpoch()),
+		"of what the store has lost, nobody else is the owner")
 }
 
 func unlessNotFound(err error) error {

@@ -199,7 +199,8 @@ func ended(cursor uint64, customer string) lanes.Ended {
 // act returns an act of staff.
 func act(cursor uint64, who string) lanes.Act {
 	return lanes.Act{
-		Cursor: cursor, At: opening, Who: who, What: "add_time", Lane: uuid.New(), Session: uuid.New(), Detail: "15 minutes",
+		Cursor: cursor, At: opening, Who: who, What: "add_time", Lane: uuid.New(), Session: uuid.New(),
+		Detail: "15 minutes",
 	}
 }
 

@@ -27,7 +27,8 @@ const (
 func Growth(t *testing.T, bench Bench, size func() int64) {
 	s := &fixture{T: t, bench: bench, retention: store.Retention{
 		Events: 3 * day, History: 30 * day, Names: 10 * day,
-		Cap: monthLanes * monthSessions * monthDays * 2 / 3, // more than the events of their term, less than the history
+		// more than the events of their term, less than the history
+		Cap: monthLanes * monthSessions * monthDays * 2 / 3,
 	}}
 	s.store = bench.Open(t, s.retention)
 	t.Cleanup(func() { _ = s.store.Close() })
@@ -49,7 +50,8 @@ func Growth(t *testing.T, bench Bench, size func() int64) {
 	require.LessOrEqual(t, size(), settled+settled/5, "after %d days, and %d before", monthDays, settled)
 
 	events, history := m.events(), m.history()
-	require.GreaterOrEqual(t, len(events), 3*monthLanes*monthSessions*monthEvents, "and no fewer than the retention allows")
+	require.GreaterOrEqual(t, len(events), 3*monthLanes*monthSessions*monthEvents,
+		"and no fewer than the retention allows")
 	require.Len(t, history, s.retention.Cap)
 	require.Len(t, m.acts(), s.retention.Cap)
 	named := slices.IndexFunc(history, func(e lanes.Ended) bool { return e.Session.Customer != "" })

@@ -44,7 +44,8 @@ func attempted(s *fixture) {
 	batch.Events = []lanes.Logged{again}
 	o.flush(batch)
 	s.reopen()
-	assert.Equal(s, []lanes.Logged{again, third, fourth}, o.load().Pending, "one that is to be sent again is pending once more")
+	assert.Equal(s, []lanes.Logged{again, third, fourth}, o.load().Pending,
+		"one that is to be sent again is pending once more")
 
 	batch = o.batch()
 	batch.Events = []lanes.Logged{delivered(again.Reopened())}
@@ -54,7 +55,10 @@ func attempted(s *fixture) {
 	assert.Equal(s, []lanes.Attempt{*again.Attempt}, o.events()[0].Earlier)
 
 	failed := delivered(second)
-	failed.Attempt = &lanes.Attempt{At: second.Event.At, Status: 503, Error: lanes.Refused, RetryAt: second.Event.At.Add(5 * time.Minute)}
+	failed.Attempt = &lanes.Attempt{
+		At: second.Event.At, Status: 503, Error: lanes.Refused,
+		RetryAt: second.Event.At.Add(5 * time.Minute),
+	}
 	batch = o.batch()
 	batch.Events = []lanes.Logged{failed}
 	o.flush(batch)

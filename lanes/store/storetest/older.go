@@ -27,7 +27,10 @@ func Written(version int) store.Batch {
 	held.Session.ID, held.Session.Group = id(4), id(6)
 	held.Session.Phase, held.Session.ByHold, held.Session.Began = lanes.Paused, true, nil
 	held.Held, held.Released, held.Fault = true, &began, "carrier jammed"
-	free.Open = []*lanes.Purchase{{ID: id(13), Session: id(7), Phase: lanes.Unresolved, At: at(0), Reason: "timed out", Trace: "t-1"}}
+	free.Open = []*lanes.Purchase{{
+		ID: id(13), Session: id(7), Phase: lanes.Unresolved, At: at(0),
+		Reason: "timed out", Trace: "t-1",
+	}}
 	snapshots := []lanes.Snapshot{running, held, free}
 
 	events := []lanes.Logged{pending(1), delivered(pending(2)), pending(5)}
@@ -45,8 +48,11 @@ func Written(version int) store.Batch {
 		Lanes:      snapshots, Events: events, Ended: sessions, LastEvent: 9, LastEnded: 8,
 		Keys: []lanes.KeptAnswer{answer("k-1"), answer("k-2")},
 		Holds: &lanes.Holds{
-			InForce: []lanes.HoldRecord{{Scope: lanes.Scope{Kind: lanes.OverLane, ID: id(3)}, Who: "sam", Since: opening}},
-			Lifted:  []lanes.LiftRecord{{Scope: lanes.Scope{Kind: lanes.OverRange}, At: opening}},
+			InForce: []lanes.HoldRecord{{
+				Scope: lanes.Scope{Kind: lanes.OverLane, ID: id(3)}, Who: "sam",
+				Since: opening,
+			}},
+			Lifted: []lanes.LiftRecord{{Scope: lanes.Scope{Kind: lanes.OverRange}, At: opening}},
 		},
 	}
 	if version >= 5 {

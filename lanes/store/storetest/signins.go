@@ -25,7 +25,10 @@ func RunSignIns(t *testing.T, open func(t *testing.T) store.SignIns) {
 	later := time.Now().Add(time.Hour).Truncate(time.Millisecond)
 	a, b, c, past := [32]byte{0xa}, [32]byte{0xb}, [32]byte{0xc}, [32]byte{0xd}
 	require.NoError(t, signIns.SignOut(ctx, map[[32]byte]time.Time{a: later, b: later}, nil))
-	require.NoError(t, open(t).SignOut(ctx, map[[32]byte]time.Time{c: later.Add(time.Minute), past: time.Now().Add(-time.Second)}, [][32]byte{b, past, {0xe}}))
+	require.NoError(t, open(t).SignOut(ctx, map[[32]byte]time.Time{
+		c:    later.Add(time.Minute),
+		past: time.Now().Add(-time.Second),
+	}, [][32]byte{b, past, {0xe}}))
 	for range 2 { // what is past is dropped at the latest by the first one
 		secret, signedOut, err = open(t).Load(ctx, another)
 		require.NoError(t, err)

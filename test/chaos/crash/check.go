@@ -89,7 +89,8 @@ func (x *fixture) adopt(v *verdict) {
 		case f.recorded == nil:
 			f.client.enter(f.request, *f.actual)
 		default:
-			if f.recorded.phase == running && f.actual.reason == "expired" && x.down.lo < f.actual.endedAt.lo && f.actual.endedAt.hi < x.down.hi {
+			if f.recorded.phase == running && f.actual.reason == "expired" && x.down.lo < f.actual.endedAt.lo &&
+				f.actual.endedAt.hi < x.down.hi {
 				x.counters.count("ran out while the gateway was down")
 			}
 			if f.recorded.phase == running {

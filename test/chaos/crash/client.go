@@ -52,7 +52,8 @@ func (c *client) group() string { return groupID(c.number) }
 // work makes one request after the other, at most that many, until ctx ends or the gateway has ended.
 func (c *client) work(ctx context.Context, gateway posClient, most int) {
 	for range most {
-		if !support.Wait(ctx, time.Duration(c.rng.Int64N(int64(longestRest)))) || gateway.process.Ended() || !c.act(gateway) {
+		if !support.Wait(ctx, time.Duration(c.rng.Int64N(int64(longestRest)))) || gateway.process.Ended() ||
+			!c.act(gateway) {
 			return
 		}
 		c.fixture.made.Add(1)

@@ -23,7 +23,10 @@ type hardware struct {
 
 // powerUp starts the controllers of the first lanes until the test ends.
 func powerUp(t *testing.T, seed uint64) *hardware {
-	h := &hardware{controllers: support.NewControllers(t, 0, wiredCount-1), welcome: map[string]bool{}, entered: map[string]span{}}
+	h := &hardware{
+		controllers: support.NewControllers(t, 0, wiredCount-1), welcome: map[string]bool{},
+		entered: map[string]span{},
+	}
 	for n := range wiredCount {
 		h.shooters = append(h.shooters, newShooter(h, n, seed))
 	}

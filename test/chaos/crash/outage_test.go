@@ -27,7 +27,8 @@ func TestTheLineToRedisIsBad(t *testing.T) {
 			{"bandwidth", "upstream", attributes{"rate": 20}},    // KB/s
 			{"slicer", "upstream", attributes{"average_size": 200, "size_variation": 100, "delay": 500}},
 			{"reset_peer", "downstream", attributes{"timeout": 50}},
-			{"limit_data", "upstream", attributes{"bytes": 20_000}},   // then the connection ends, in the middle of a flush
+			// then the connection ends, in the middle of a flush
+			{"limit_data", "upstream", attributes{"bytes": 20_000}},
 			{"limit_data", "downstream", attributes{"bytes": 500}},    // or in the middle of the answers
 			{"timeout", "upstream", attributes{"timeout": 0}},         // a black hole: what is sent arrives nowhere
 			{"timeout", "downstream", attributes{"timeout": 0}},       // or it arrives, and no answer comes

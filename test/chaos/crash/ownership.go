@@ -46,7 +46,8 @@ func (t *ownership) check(sent time.Duration, method, path string, answer suppor
 		t.lostAt = now()
 	case lost:
 	case t.lostAt > 0 && sent > t.lostAt:
-		t.fixture.fault("%s %s was answered %d, after the range was said to be another's: %s", method, path, answer.Status, answer.Body)
+		t.fixture.fault("%s %s was answered %d, after the range was said to be another's: %s", method, path,
+			answer.Status, answer.Body)
 	case succeeded && method == http.MethodPost && answer.Status < 300:
 		t.fixture.fault("%s %s was acknowledged by a gateway whose range is another's", method, path)
 	case succeeded:

@@ -62,7 +62,8 @@ func (x *fixture) config(addresses []string) support.Config {
 		r.Groups = append(r.Groups, support.Entry(groupID(n), fmt.Sprintf("Group %d", n)))
 	}
 	if x.receiver != nil {
-		r.Settings = []string{x.receiver.Setting("timeout: 1s", fmt.Sprintf("concurrency: %d", slots), "queue: 1000000")}
+		r.Settings = []string{x.receiver.Setting("timeout: 1s", fmt.Sprintf("concurrency: %d", slots),
+			"queue: 1000000")}
 	}
 	return support.Config{HTTP: support.NoLimit, Store: x.store, Ranges: []support.Range{r}}
 }

@@ -135,11 +135,13 @@ func (s *session) logged(events []event) error {
 		are = append(are, e.Payload.Event+" on "+e.Payload.Lane)
 	}
 	if !slices.Equal(should, are) {
-		return fmt.Errorf("has the events\n\t%s\nand should have\n\t%s", strings.Join(are, "\n\t"), strings.Join(should, "\n\t"))
+		return fmt.Errorf("has the events\n\t%s\nand should have\n\t%s", strings.Join(are, "\n\t"),
+			strings.Join(should, "\n\t"))
 	}
 	s.facts = slices.Clone(s.facts)
 	for i, e := range events {
-		if err := s.measured("occurred_at of "+e.Payload.Event, &s.facts[i].at, rounded(sinceStart(e.OccurredAt))); err != nil {
+		if err := s.measured("occurred_at of "+e.Payload.Event, &s.facts[i].at,
+			rounded(sinceStart(e.OccurredAt))); err != nil {
 			return err
 		}
 	}

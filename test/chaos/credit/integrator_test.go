@@ -40,7 +40,8 @@ func (i *integrator) respond(a support.Arrival, w http.ResponseWriter, r *http.R
 	case draw < 80:
 		support.Accept(a, w, r)
 	default:
-		support.Reply(http.StatusConflict, `{"error":"declined","user_message":"Your card was declined.","trace_id":"t"}`)(a, w, r)
+		support.Reply(http.StatusConflict,
+			`{"error":"declined","user_message":"Your card was declined.","trace_id":"t"}`)(a, w, r)
 	}
 }
 

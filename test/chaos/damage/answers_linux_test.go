@@ -49,7 +49,8 @@ func startWithTheMostAnswers(t *testing.T, configuration string, open func() (st
 	config := configured(t, configuration)
 	var pairs []string
 	for n := range lanes.MaxMetadata {
-		pairs = append(pairs, fmt.Sprintf(`"%02d":%q`, n, strings.Repeat("x", lanes.MaxMetadataBytes/lanes.MaxMetadata-2)))
+		pairs = append(pairs, fmt.Sprintf(`"%02d":%q`, n,
+			strings.Repeat("x", lanes.MaxMetadataBytes/lanes.MaxMetadata-2)))
 	}
 	order := support.Order(0, 30, `,"metadata":{`+strings.Join(pairs, ",")+`}`)
 	g := serve(t, config)
@@ -65,7 +66,8 @@ func startWithTheMostAnswers(t *testing.T, configuration string, open func() (st
 		require.Equal(t, first.Body, again.Body)
 		require.Equal(t, "true", again.Header.Get("Idempotency-Replayed"))
 	}
-	require.Equal(t, "idempotency_key_reused", g.Send("POST", "/sessions", support.Order(1, 30), "Idempotency-Key", receipt(1)).Code())
+	require.Equal(t, "idempotency_key_reused", g.Send("POST", "/sessions", support.Order(1, 30), "Idempotency-Key",
+		receipt(1)).Code())
 	g.terminate(t)
 }
 

@@ -122,7 +122,8 @@ func TestABackupIsServedFrom(t *testing.T) {
 	require.Contains(t, out, "lanes: 2, active sessions: 2,")
 	_, log := command(t, 1, "store", "backup", "--config", config, copied)
 	require.Contains(t, log, "file already exists")
-	_, log = command(t, 1, "store", "backup", "--config", configured(t, support.Redis("redis://127.0.0.1:1/0")), copied+"2")
+	_, log = command(t, 1, "store", "backup", "--config", configured(t, support.Redis("redis://127.0.0.1:1/0")),
+		copied+"2")
 	require.Contains(t, log, "the store is a Redis server")
 	g.Sell(2, 30) // after the backup
 	require.Len(t, g.Sessions(), 3)

@@ -32,7 +32,8 @@ func newSample(t *testing.T) sample {
 	g := serve(t, configured(t, support.SQLite(path)))
 	for range 20 {
 		id := g.Sell(0, 30)
-		require.Equal(t, http.StatusNoContent, g.Send("POST", "/sessions/"+id+"/stop", "", "Idempotency-Key", id).Status)
+		require.Equal(t, http.StatusNoContent,
+			g.Send("POST", "/sessions/"+id+"/stop", "", "Idempotency-Key", id).Status)
 	}
 	running, paused := g.Sell(1, 30), g.Sell(2, 30)
 	g.Command(paused, "/pause")

@@ -13,8 +13,9 @@ import (
 )
 
 const (
-	slots      = 64    // attempts at a time
-	beyondKill = 1_000 // events that clients may still make while the gateway is being killed, so that they are busy then
+	slots = 64 // attempts at a time
+	// events that clients may still make while the gateway is being killed, so that they are busy then
+	beyondKill = 1_000
 )
 
 func TestMain(m *testing.M) { support.Run(m) }

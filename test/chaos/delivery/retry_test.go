@@ -18,7 +18,8 @@ import (
 func TestRetriesAreMadeWhateverHappens(t *testing.T) {
 	const each, kills = 400, 2
 	receiver := support.NewReceiver(t)
-	config := support.NewConfig(t, support.Lanes(0, laneCount-1), receiver.Setting("retry: {for: 24h}", fmt.Sprintf("concurrency: %d", slots)))
+	config := support.NewConfig(t, support.Lanes(0, laneCount-1),
+		receiver.Setting("retry: {for: 24h}", fmt.Sprintf("concurrency: %d", slots)))
 	config.HTTP = support.NoLimit
 
 	var made atomic.Int64
@@ -47,7 +48,8 @@ func TestWhatTheQueueDropsIsSentLaterWhereThereAreRetries(t *testing.T) {
 	const queue, enough = 50, 600
 	receiver := support.NewReceiver(t)
 	receiver.Respond(refuseForASecond)
-	config := support.NewConfig(t, support.Lanes(0, laneCount-1), receiver.Setting("retry: {for: 24h}", fmt.Sprintf("queue: %d", queue)))
+	config := support.NewConfig(t, support.Lanes(0, laneCount-1),
+		receiver.Setting("retry: {for: 24h}", fmt.Sprintf("queue: %d", queue)))
 	config.HTTP = support.NoLimit
 	gateway := config.Serve(t)
 	var made atomic.Int64
@@ -128,7 +130,8 @@ func judgeRetried(t testing.TB, log []support.Event, arrived []support.Arrival, 
 		}
 		taken[a.ID] = true
 		before, found := newest[a.Lane]
-		require.True(t, marked || !found || before < i, "lane %s: %s arrived after a later event and is not marked", a.Lane, a.Event)
+		require.True(t, marked || !found || before < i, "lane %s: %s arrived after a later event and is not marked",
+			a.Lane, a.Event)
 		newest[a.Lane] = max(before, i)
 	}
 	require.Len(t, taken, len(log), "every event was taken")

@@ -67,13 +67,16 @@ func TestSeveralWebhooksAreServedAsIfEachWereAlone(t *testing.T) {
 	}
 	require.Equal(t, ids(log), ids(toBooks), "in the same order, each once")
 	require.Equal(t, ids(log), ids(client.Deliveries("pos")))
-	require.Contains(t, client.Expect(400, "GET", "/events?webhook=nobody", "").Body, `"webhook":"names no webhook of this range"`)
+	require.Contains(t, client.Expect(400, "GET", "/events?webhook=nobody", "").Body,
+		`"webhook":"names no webhook of this range"`)
 	client.Expect(200, "GET", "/events?webhook=books&wait=60", "")
 	client.Expect(409, "POST", "/events/redeliver", `{"after": "0", "until": "9", "webhook": "nobody"}`)
 	arrived := len(books.Arrived())
-	client.Expect(202, "POST", "/events/redeliver", fmt.Sprintf(`{"after": "0", "until": %q, "webhook": "books"}`, toBooks[1].Cursor))
+	client.Expect(202, "POST", "/events/redeliver", fmt.Sprintf(`{"after": "0", "until": %q, "webhook": "books"}`,
+		toBooks[1].Cursor))
 	support.Eventually(t, "the first two are sent again", func() bool { return len(books.Arrived()) == arrived+2 })
-	require.Equal(t, []string{"msg_" + log[0].ID, "msg_" + log[1].ID}, []string{books.Arrived()[arrived].ID, books.Arrived()[arrived+1].ID})
+	require.Equal(t, []string{"msg_" + log[0].ID, "msg_" + log[1].ID},
+		[]string{books.Arrived()[arrived].ID, books.Arrived()[arrived+1].ID})
 	created := slices.DeleteFunc(slices.Clone(log), func(e support.Event) bool {
 		return e.Payload.Event != "sessionCreated"
 	})

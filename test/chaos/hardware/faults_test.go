@@ -32,23 +32,63 @@ type fault struct {
 }
 
 var faults = []fault{
-	{"refuses", broken((*lanesim.Controller).Refuse), ending((*lanesim.Controller).Refuse), "faulty", faulty, "503", false},
-	{"hangs in the handshake", broken((*lanesim.Controller).Hang), ending((*lanesim.Controller).Hang), "down", linkDown, "deadline exceeded", false},
-	{"another lane's", broken((*lanesim.Controller).Pose), ending((*lanesim.Controller).Pose), "faulty", faulty, "is that of lane", false},
-	{"half open", beginning((*lanesim.Controller).HalfOpen), ending((*lanesim.Controller).HalfOpen), "down", linkDown, "", false},
+	{
+		"refuses", broken((*lanesim.Controller).Refuse), ending((*lanesim.Controller).Refuse), "faulty",
+		faulty, "503", false,
+	},
+	{
+		"hangs in the handshake", broken((*lanesim.Controller).Hang), ending((*lanesim.Controller).Hang),
+		"down", linkDown,
+		"deadline exceeded", false,
+	},
+	{
+		"another lane's", broken((*lanesim.Controller).Pose), ending((*lanesim.Controller).Pose), "faulty", faulty,
+		"is that of lane", false,
+	},
+	{
+		"half open", beginning((*lanesim.Controller).HalfOpen), ending((*lanesim.Controller).HalfOpen), "down",
+		linkDown, "", false,
+	},
 	// These are over in a moment. What comes after them hangs for a while, so that they are seen.
 	{"drop", hanging((*lanesim.Controller).Drop), ending((*lanesim.Controller).Hang), "down", linkDown, "", false},
-	{"garbage", hanging((*lanesim.Controller).Garbage), ending((*lanesim.Controller).Hang), "faulty", faulty, "not a JSON object", false},
-	{"oversize", hanging((*lanesim.Controller).Oversize), ending((*lanesim.Controller).Hang), "faulty", faulty, "16 KiB", false},
-	{"power cut", hanging(func(c *lanesim.Controller) { c.PowerCut(false) }), ending((*lanesim.Controller).Hang), "down", linkDown, "", true},
-	{"power cut, log lost", hanging(func(c *lanesim.Controller) { c.PowerCut(true) }), ending((*lanesim.Controller).Hang), "down", linkDown, "", true},
+	{
+		"garbage", hanging((*lanesim.Controller).Garbage), ending((*lanesim.Controller).Hang), "faulty", faulty,
+		"not a JSON object", false,
+	},
+	{
+		"oversize", hanging((*lanesim.Controller).Oversize), ending((*lanesim.Controller).Hang), "faulty", faulty,
+		"16 KiB", false,
+	},
+	{
+		"power cut", hanging(func(c *lanesim.Controller) { c.PowerCut(false) }), ending((*lanesim.Controller).Hang),
+		"down", linkDown, "", true,
+	},
+	{
+		"power cut, log lost", hanging(func(c *lanesim.Controller) { c.PowerCut(true) }),
+		ending((*lanesim.Controller).Hang), "down", linkDown, "", true,
+	},
 	// The link is up.
-	{"hardware", func(c *lanesim.Controller) { c.Fault("stuck") }, (*lanesim.Controller).ClearFaults, "up", "its hardware reports: stuck", "", false},
+	{
+		"hardware", func(c *lanesim.Controller) { c.Fault("stuck") }, (*lanesim.Controller).ClearFaults, "up",
+		"its hardware reports: stuck", "", false,
+	},
 	{"slow", beginning((*lanesim.Controller).Slow), ending((*lanesim.Controller).Slow), "up", "", "", false},
-	{"clock stands still", beginning((*lanesim.Controller).StopClock), ending((*lanesim.Controller).StopClock), "up", "", "", false},
-	{"acks lost", beginning((*lanesim.Controller).LoseAcks), ending((*lanesim.Controller).LoseAcks), "up", "", "", false},
-	{"every report twice", beginning((*lanesim.Controller).Duplicate), ending((*lanesim.Controller).Duplicate), "up", "", "", false},
-	{"reports overtake one another", beginning((*lanesim.Controller).Reorder), ending((*lanesim.Controller).Reorder), "up", "", "", false},
+	{
+		"clock stands still", beginning((*lanesim.Controller).StopClock), ending((*lanesim.Controller).StopClock), "up",
+		"", "", false,
+	},
+	{
+		"acks lost", beginning((*lanesim.Controller).LoseAcks), ending((*lanesim.Controller).LoseAcks), "up",
+		"", "", false,
+	},
+	{
+		"every report twice", beginning((*lanesim.Controller).Duplicate), ending((*lanesim.Controller).Duplicate), "up",
+		"", "", false,
+	},
+	{
+		"reports overtake one another", beginning((*lanesim.Controller).Reorder), ending((*lanesim.Controller).Reorder),
+		"up", "", "", false,
+	},
 }
 
 func beginning(fault func(*lanesim.Controller, bool)) func(*lanesim.Controller) {
@@ -117,7 +157,12 @@ func TestEveryFaultIsSeenAndOvercome(t *testing.T) {
 			n := actions*i + action
 			suffering.Go(func() {
 				t.Run(fmt.Sprintf("%s, %s", wrong.name, name), func(t *testing.T) {
-					c := faultCase{t, wrong, action, n, controllers.Controller(n), posClient{pos.With(t), t}, operator, sessions[n], before[n]}
+					c := faultCase{
+						t, wrong, action, n, controllers.Controller(n),
+						posClient{pos.With(t), t},
+						operator,
+						sessions[n], before[n],
+					}
 					c.begin()
 					c.act()
 					c.end()
@@ -182,7 +227,8 @@ func (c faultCase) act() {
 		c.pos.Command(c.session, "/stop")
 		require.Equal(t, "free", c.pos.lanes()[c.n].Phase)
 		if c.fault.notUsable != "" {
-			require.Equal(t, "lane_not_usable", c.pos.Expect(409, "POST", "/sessions", support.Order(c.n, soldMinutes)).Code())
+			require.Equal(t, "lane_not_usable",
+				c.pos.Expect(409, "POST", "/sessions", support.Order(c.n, soldMinutes)).Code())
 		}
 	case isHeld:
 		reach := c.hold(true)

@@ -21,7 +21,8 @@ import (
 // newConfig is a range with those controllers and further settings.
 func newConfig(t testing.TB, controllers *support.Controllers, settings ...string) support.Config {
 	config := support.NewConfig(t, controllers.Lanes(), settings...)
-	config.HTTP, config.Sections = support.NoLimit, []string{"log: {level: debug}"} // which has every attempt to connect
+	// which has every attempt to connect
+	config.HTTP, config.Sections = support.NoLimit, []string{"log: {level: debug}"}
 	return config
 }
 

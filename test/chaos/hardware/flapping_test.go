@@ -167,12 +167,14 @@ func TestLanesThatFlapDoNotTouchTheOthers(t *testing.T) {
 	require.Empty(t, operator.holds())
 
 	t.Logf("%v links went down, %v could not be made",
-		operator.metric("rangegate_links_total", `what="down"`), operator.metric("rangegate_links_total", `what="not_made"`))
+		operator.metric("rangegate_links_total", `what="down"`),
+		operator.metric("rangegate_links_total", `what="not_made"`))
 	atLast := memory{math.Inf(1), math.Inf(1)}
 	require.Eventually(t, func() bool {
 		atLast = atLast.least(memoryIn(operator.scrape()))
 		return atLast.goroutines <= atFirst.goroutines && atLast.heap < 1.05*atFirst.heap
-	}, support.Patience, time.Millisecond, "as many goroutines at most and as large a heap as before, %+v; the least seen: %+v", atFirst, &atLast)
+	}, support.Patience, time.Millisecond,
+		"as many goroutines at most and as large a heap as before, %+v; the least seen: %+v", atFirst, &atLast)
 	t.Logf("at first %+v, at last %+v", atFirst, atLast)
 
 	require.Zero(t, operator.Terminate())

@@ -114,7 +114,11 @@ func TestNoReportIsLostOrAppliedTwice(t *testing.T) {
 	var total atomic.Int64
 	shooters := make([]*shooter, busyLanes)
 	for n := range shooters {
-		shooters[n] = &shooter{controllers.Controller(n), rand.New(rand.NewPCG(seed, uint64(n+1))), map[string]int{}, &total}
+		shooters[n] = &shooter{
+			controllers.Controller(n), rand.New(rand.NewPCG(seed, uint64(n+1))),
+			map[string]int{},
+			&total,
+		}
 	}
 	var wrong sync.Map
 	var shooting sync.WaitGroup

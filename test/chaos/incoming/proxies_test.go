@@ -29,8 +29,17 @@ type proxy struct {
 }
 
 var proxies = []proxy{
-	{"haproxy", "haproxy, which ends TLS", func(config, _ string) []string { return []string{"haproxy", "-db", "-f", config} }, "global\n  maxconn 200\n", false},
-	{"haproxy", "haproxy, which passes TLS through", func(config, _ string) []string { return []string{"haproxy", "-db", "-f", config} }, "global\n  maxconn 200\n", true},
+	{"haproxy", "haproxy, which ends TLS", func(config, _ string) []string {
+		return []string{
+			"haproxy", "-db", "-f",
+			config,
+		}
+	}, "global\n  maxconn 200\n", false},
+	{
+		"haproxy", "haproxy, which passes TLS through",
+		func(config, _ string) []string { return []string{"haproxy", "-db", "-f", config} },
+		"global\n  maxconn 200\n", true,
+	},
 	{"nginx", "nginx, which ends TLS", runNginx, nginxPrefix, false},
 }
 
@@ -50,7 +59,8 @@ func nginxFolders(dir string) (settings string) {
 func documented(t testing.TB, heading string) string {
 	text, err := os.ReadFile("../../../docs/operators.md")
 	require.NoError(t, err)
-	found := regexp.MustCompile("(?s)" + regexp.QuoteMeta("**"+heading+"**") + ".*?```[a-z]*\n(.*?)```").FindSubmatch(text)
+	found := regexp.MustCompile("(?s)" + regexp.QuoteMeta("**"+heading+"**") + ".*?```[a-z]*\n(.*?)```").
+		FindSubmatch(text)
 	require.NotNil(t, found, heading)
 	return string(found[1])
 }
@@ -69,9 +79,11 @@ func TestControllersDialThroughAProxy(t *testing.T) {
 			front := freeAddress(t)
 			config, dialled := configure(t, support.IncomingLanes(1, 2))
 			gateway := strings.TrimPrefix(dialled, "http://")
-			config.Sections[0] = fmt.Sprintf("controllers: {address: %s, behind_proxy: true, trusted_proxies: [127.0.0.1]}", gateway)
+			config.Sections[0] = fmt.Sprintf("controllers: {address: %s, behind_proxy: true, trusted_proxies: "+
+				"[127.0.0.1]}", gateway)
 			if p.passes {
-				config.Sections[0] = fmt.Sprintf("controllers: {address: %s, tls: {certificate: %q, key: %q}}", gateway, certificate, key)
+				config.Sections[0] = fmt.Sprintf("controllers: {address: %s, tls: {certificate: %q, key: %q}}", gateway,
+					certificate, key)
 			}
 			text := p.prefix + documented(t, p.heading)
 			for from, to := range map[string]string{

@@ -35,7 +35,8 @@ func serve(t *testing.T, redis string) gateway {
 // sellOnce sells the lane under an idempotency key of its own.
 func (g gateway) sellOnce(lane int) (session string) {
 	g.t.Helper()
-	return g.Expect(201, "POST", "/sessions", support.Order(lane, 30), "Idempotency-Key", fmt.Sprint("lane-", lane)).SessionID(g.t)
+	return g.Expect(201, "POST", "/sessions", support.Order(lane, 30), "Idempotency-Key", fmt.Sprint("lane-", lane)).
+		SessionID(g.t)
 }
 
 func admin(t *testing.T, server *redistest.Server) *goredis.Client {
@@ -62,8 +63,10 @@ func TestTheStoreTakesNothing(t *testing.T) {
 			running, stopped := g.sellOnce(0), g.sellOnce(1)
 
 			require.NoError(t, operator.Do(t.Context(), outage.begin...).Err())
-			require.Contains(t, g.Expect(503, "POST", "/sessions", support.Order(2, 30)).Body, `"code":"store_unavailable"`)
-			require.Contains(t, g.Expect(503, "POST", "/sessions/"+running+"/modify?time=5", "").Body, `"code":"store_unavailable"`)
+			require.Contains(t, g.Expect(503, "POST", "/sessions", support.Order(2, 30)).Body,
+				`"code":"store_unavailable"`)
+			require.Contains(t, g.Expect(503, "POST", "/sessions/"+running+"/modify?time=5", "").Body,
+				`"code":"store_unavailable"`)
 			require.Contains(t, g.Expect(503, "POST", "/sessions/"+stopped+"/stop", "").Body, `"code":"not_saved"`)
 			require.False(t, g.IsReady())
 			require.Contains(t, g.Expect(200, "GET", "/sessions", "").Body, running)
@@ -139,7 +142,11 @@ func TestTheStoreHasForgotten(t *testing.T) {
 		"everything": func(t *testing.T, master, _ *redistest.Server, _ *proxy.Proxy) {
 			require.NoError(t, admin(t, master).FlushAll(t.Context()).Err())
 		},
-		"the last of it": func(t *testing.T, _, older *redistest.Server, network *proxy.Proxy) { network.Redirect(older.Addr()) },
+		"the last of it": func(t *testing.T, _, older *redistest.Server,
+			network *proxy.Proxy,
+		) {
+			network.Redirect(older.Addr())
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			master, older := redistest.Start(t), redistest.Start(t)
@@ -166,8 +173,10 @@ func TestTheStoreHasForgotten(t *testing.T) {
 				require.NotContains(t, listed, stopped)
 				require.Contains(t, g.Expect(200, "GET", "/lanes/status", "").Body, `"paused"`)
 				require.Contains(t, g.Expect(200, "GET", "/history", "").Body, stopped)
-				require.Contains(t, g.Expect(201, "POST", "/sessions", support.Order(1, 30), "Idempotency-Key", "lane-1").Body, running, "a repeat")
-				requirePrefix(t, support.WithoutCursors(events), support.WithoutCursors(g.Expect(200, "GET", "/events", "").Body))
+				require.Contains(t, g.Expect(201, "POST", "/sessions", support.Order(1, 30), "Idempotency-Key",
+					"lane-1").Body, running, "a repeat")
+				requirePrefix(t, support.WithoutCursors(events),
+					support.WithoutCursors(g.Expect(200, "GET", "/events", "").Body))
 
 				g.Kill()
 				g = serve(t, "redis://"+network.Addr()+"/0")

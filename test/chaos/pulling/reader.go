@@ -123,7 +123,10 @@ func (r *reader) stream() error {
 	if err != nil {
 		return err
 	}
-	for name, value := range map[string]string{"range-id": r.client.Range, "token": r.client.Token, "Last-Event-ID": r.cursor} {
+	for name, value := range map[string]string{
+		"range-id": r.client.Range, "token": r.client.Token,
+		"Last-Event-ID": r.cursor,
+	} {
 		request.Header.Set(name, value)
 	}
 	response, err := http.DefaultClient.Do(request)

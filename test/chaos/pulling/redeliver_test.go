@@ -119,16 +119,21 @@ func TestWhatIsRefusedAndRepeated(t *testing.T) {
 	require.Equal(t, "not_redeliverable", pos.Expect(409, "POST", "/events/3/redeliver", "").Code())
 	require.Equal(t, "event_not_found", pos.Expect(404, "POST", "/events/4/redeliver", "").Code())
 	require.Equal(t, "invalid_request", pos.Expect(400, "POST", "/events/x/redeliver", "").Code())
-	for _, body := range []string{`{}`, `{"after":0,"until":1}`, `{"after":"0","until":"1","kinds":["purchaseRequest"]}`, `{"after":"0","until":"1","kinds":[]}`} {
+	for _, body := range []string{
+		`{}`, `{"after":0,"until":1}`,
+		`{"after":"0","until":"1","kinds":["purchaseRequest"]}`, `{"after":"0","until":"1","kinds":[]}`,
+	} {
 		require.Equal(t, "invalid_request", pos.Expect(400, "POST", "/events/redeliver", body).Code(), body)
 	}
 	for range 3 {
 		pos.Expect(204, "POST", "/events/1/redeliver", "", "Idempotency-Key", "once")
 	}
-	support.Eventually(t, "it is sent again", func() bool { return slices.Equal(attempts(t, pos, log[0].Cursor), []string{"delivered", "delivered"}) })
+	support.Eventually(t, "it is sent again",
+		func() bool { return slices.Equal(attempts(t, pos, log[0].Cursor), []string{"delivered", "delivered"}) })
 	// 1 is its number, as clients have it from before cursors named their log
 	pos.Expect(204, "POST", "/events/"+log[0].Cursor+"/redeliver", "")
 	support.Eventually(t, "and once more", func() bool { return len(attempts(t, pos, log[0].Cursor)) == 3 })
-	require.NotContains(t, pos.Expect(200, "GET", "/events?after=1&limit=1", "").Body, "attempts", "of the others nothing has changed")
+	require.NotContains(t, pos.Expect(200, "GET", "/events?after=1&limit=1", "").Body, "attempts",
+		"of the others nothing has changed")
 	require.Len(t, receiver.Arrived(), 5)
 }

@@ -133,6 +133,7 @@ func TestAPollIsWokenByTheEvent(t *testing.T) {
 	session := pos.Sell(1, 30)
 	answer := <-answered
 	require.Equal(t, 200, answer.Status)
-	require.True(t, strings.Contains(answer.Body, `"event":"sessionCreated"`) && strings.Contains(answer.Body, session), answer.Body)
+	require.True(t, strings.Contains(answer.Body, `"event":"sessionCreated"`) && strings.Contains(answer.Body, session),
+		answer.Body)
 	support.Eventually(t, "it is gone", func() bool { return gateway.Metrics().Sum("rangegate_event_readers") == 0 })
 }

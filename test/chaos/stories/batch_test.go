@@ -20,8 +20,9 @@ func TestABatchIsDoneOnceAndAsAWholeWhileTheGatewayIsKilled(t *testing.T) {
 		on := [2]int{0, 1} // the lanes of the two
 		const kills, perLife = 5, 8
 		for batch := range kills * perLife {
-			body := fmt.Sprintf(`{"atomic":true,"operations":[{"op":"modify","session_id":%q,"time":1},{"op":"modify","session_id":%q,"time":-1},`+
-				`{"op":"move","session_id":%q,"lane_id":%q},{"op":"move","session_id":%q,"lane_id":%q}]}`,
+			body := fmt.Sprintf(
+				`{"atomic":true,"operations":[{"op":"modify","session_id":%q,"time":1},{"op":"modify","session_id":%q,"time":-1},`+
+					`{"op":"move","session_id":%q,"lane_id":%q},{"op":"move","session_id":%q,"lane_id":%q}]}`,
 				first, second, first, support.LaneID(on[1]), second, support.LaneID(on[0]))
 			key := fmt.Sprint("batch-", batch)
 			send := func() (support.Answer, error) {

@@ -44,7 +44,8 @@ const idle = `{"hold":false,"session_id":null,"phase":null,"remaining_ms":null,"
 
 // running is the state in a device's hello: that session runs, with so many milliseconds left.
 func running(session, remaining string) string {
-	return fmt.Sprintf(`{"hold":false,"session_id":%q,"phase":"running","remaining_ms":%s,"faults":[]}`, session, remaining)
+	return fmt.Sprintf(`{"hold":false,"session_id":%q,"phase":"running","remaining_ms":%s,"faults":[]}`,
+		session, remaining)
 }
 
 func newDevice(t testing.TB, lane int) *device {
@@ -95,7 +96,8 @@ func (d *device) handle(frames *websocket.Conn, text []byte) {
 	switch message.Type {
 	case "hello":
 		d.frames = frames
-		d.write(fmt.Sprintf(`{"type":"hello","protocol":1,"lane_id":%q,"log_id":"log","firmware":"f","state":%s}`, support.LaneID(d.lane), d.force))
+		d.write(fmt.Sprintf(`{"type":"hello","protocol":1,"lane_id":%q,"log_id":"log","firmware":"f","state":%s}`,
+			support.LaneID(d.lane), d.force))
 		d.hellos++
 	case "state":
 		d.states = append(d.states, message.state)

@@ -34,7 +34,8 @@ func TestAStaleSessionBlocksTheNextCreate(t *testing.T) {
 	_, pos = f.serve()
 	next := []string{pos.Sell(0, 30), pos.Sell(1, 30), pos.Sell(2, 30)}
 	for n := range 2 {
-		require.Equal(t, stale[n], f.Controller(n).Shown().Session.String(), "the controller still has the session that is over")
+		require.Equal(t, stale[n], f.Controller(n).Shown().Session.String(),
+			"the controller still has the session that is over")
 		f.Restore(n)
 	}
 	for n := range 3 {
@@ -146,7 +147,10 @@ func TestTwoStartsAtTheSameMillisecond(t *testing.T) {
 		answers := make([]support.Answer, 4)
 		simultaneously(len(answers), func(i int) { answers[i], _ = pos.Do("POST", "/sessions/"+session+"/resume", "") })
 		slices.SortFunc(answers, func(a, b support.Answer) int { return a.Status - b.Status })
-		require.Equal(t, []int{204, 409, 409, 409}, []int{answers[0].Status, answers[1].Status, answers[2].Status, answers[3].Status})
+		require.Equal(t, []int{204, 409, 409, 409}, []int{
+			answers[0].Status, answers[1].Status, answers[2].Status,
+			answers[3].Status,
+		})
 		require.Equal(t, began, pos.Session(session).Began)
 		f.receiver.WaitEvents(session, "sessionCreated", "sessionStarted", "sessionPaused", "sessionResumed")
 	}

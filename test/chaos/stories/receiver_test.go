@@ -24,9 +24,12 @@ var bad = map[string]struct {
 	outcome string
 	answer  func(http.ResponseWriter, *http.Request)
 }{
-	"500":      {"500", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }},
-	"410":      {"410", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(410) }},
-	"redirect": {"302", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/webhook", http.StatusFound) }},
+	"500": {"500", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }},
+	"410": {"410", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(410) }},
+	"redirect": {"302", func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, "/webhook",
+			http.StatusFound)
+	}},
 	"hangs up": {"interrupted", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }},
 	"says nothing": {"timed out", func(_ http.ResponseWriter, r *http.Request) {
 		<-r.Context().Done()
@@ -35,7 +38,10 @@ var bad = map[string]struct {
 	"no status":         {"interrupted", rawResponse("HTTP/1.1 \r\n\r\n")},
 	"impossible status": {"interrupted", rawResponse("HTTP/1.1 -1 No\r\n\r\n")},
 	"wrong length":      {"200", rawResponse("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort")},
-	"not JSON":          {"200", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"success":`) }},
+	"not JSON": {"200", func(w http.ResponseWriter, _ *http.Request) {
+		_,
+			_ = io.WriteString(w, `{"success":`)
+	}},
 	"no end": {"200", func(w http.ResponseWriter, r *http.Request) {
 		for r.Context().Err() == nil {
 			_, _ = w.Write(make([]byte, 1024))
@@ -163,7 +169,8 @@ func TestConcurrentDuplicatesCreditTwice(t *testing.T) {
 	for receipt := range 10 {
 		var fresh atomic.Int64
 		simultaneously(20, func(int) {
-			answer, err := pos.Do("POST", "/sessions/"+session+"/modify?time=15", "", "Idempotency-Key", fmt.Sprint(receipt))
+			answer, err := pos.Do("POST", "/sessions/"+session+"/modify?time=15", "", "Idempotency-Key",
+				fmt.Sprint(receipt))
 			if err != nil || answer.Status != 204 {
 				t.Errorf("a repeat: %v %d %s", err, answer.Status, answer.Body)
 			} else if answer.Header.Get("idempotency-replayed") == "" {
@@ -254,7 +261,8 @@ func TestAReceiverAnsweringJustAfterTheTimeOut(t *testing.T) {
 		f.receiver.WaitEvents(buyer, "sessionCreated", "sessionStarted", "purchaseRequest")
 		pos.command(buyer, "/pause")
 		pos.command(buyer, "/resume")
-		f.receiver.WaitEvents(buyer, "sessionCreated", "sessionStarted", "purchaseRequest", "sessionPaused", "sessionResumed")
+		f.receiver.WaitEvents(buyer, "sessionCreated", "sessionStarted", "purchaseRequest", "sessionPaused",
+			"sessionResumed")
 	}
 	var outcomes []string
 	for _, event := range pos.AttemptedEvents() {
@@ -281,6 +289,7 @@ func TestAReceiverAnsweringJustAfterTheTimeOut(t *testing.T) {
 		require.Equal(t, 45, pos.Session(one.Session).Minutes, "what was paid for is added once")
 	}
 	for _, buyer := range buyers {
-		f.receiver.WaitEvents(buyer, "sessionCreated", "sessionStarted", "purchaseRequest", "sessionPaused", "sessionResumed", "sessionModified")
+		f.receiver.WaitEvents(buyer, "sessionCreated", "sessionStarted", "purchaseRequest", "sessionPaused",
+			"sessionResumed", "sessionModified")
 	}
 }

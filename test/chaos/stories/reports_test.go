@@ -42,7 +42,8 @@ func TestAnEndReportedLateLosesItsTotals(t *testing.T) {
 		"it ended when its time was over")
 	f.Restore(0)
 	f.WaitAcked(0)
-	f.receiver.WaitEvents(session, "sessionCreated", "sessionStarted", "sessionPaused", "sessionResumed", "sessionStopped", "carrierHit")
+	f.receiver.WaitEvents(session, "sessionCreated", "sessionStarted", "sessionPaused", "sessionResumed",
+		"sessionStopped", "carrierHit")
 }
 
 // Of a session only the stop arrived: at the receiver, which had been away before, or at the gateway, which
@@ -63,8 +64,10 @@ func TestOnlyTheStopArrives(t *testing.T) {
 		sold := measure(func() { session = pos.Sell(0, 30) })
 		stopped := pos.command(session, "/stop")
 		log := pos.AttemptedEvents()
-		require.Equal(t, []string{"sessionCreated", "sessionStarted", "sessionStopped"}, pos.EventsOf(session), "what it missed is in the log")
-		require.Equal(t, []string{"interrupted", "interrupted", "200"}, []string{log[0].Outcome(), log[1].Outcome(), log[2].Outcome()})
+		require.Equal(t, []string{"sessionCreated", "sessionStarted", "sessionStopped"}, pos.EventsOf(session),
+			"what it missed is in the log")
+		require.Equal(t, []string{"interrupted", "interrupted", "200"},
+			[]string{log[0].Outcome(), log[1].Outcome(), log[2].Outcome()})
 		ended := pos.Ended(session)
 		requireBetween(t, ended.Used.Duration, sold, stopped, "its time")
 		require.Zero(t, ended.Paused.Duration)

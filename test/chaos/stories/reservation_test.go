@@ -18,7 +18,8 @@ func TestAReservationIsKeptWhileTheGatewayIsKilled(t *testing.T) {
 		for kill := range 5 {
 			key := fmt.Sprint("checkout-", kill)
 			reserve := func() (support.Answer, error) {
-				return pos.Do("POST", "/reservations", `{"lane_ids":["`+support.LaneID(0)+`"],"seconds":600}`, "Idempotency-Key", key)
+				return pos.Do("POST", "/reservations", `{"lane_ids":["`+support.LaneID(0)+`"],"seconds":600}`,
+					"Idempotency-Key", key)
 			}
 			killed := make(chan struct{})
 			go func() {
@@ -49,7 +50,8 @@ func TestAReservationIsKeptWhileTheGatewayIsKilled(t *testing.T) {
 				Until time.Time `json:"reserved_until"`
 			}
 			other.Decode(t, &refused)
-			require.WithinDuration(t, reservation.Until, refused.Until, time.Second, "by the wall clock of then, which is not the monotonic one")
+			require.WithinDuration(t, reservation.Until, refused.Until, time.Second,
+				"by the wall clock of then, which is not the monotonic one")
 			session := pos.Sell(0, 30, `,"reservation":"`+reservation.Token+`"`)
 			pos.Command(session, "/stop")
 		}

@@ -40,11 +40,18 @@ var rules = []struct {
 	{"actors/purchases", []string{"actors/clock", "lanes"}},
 	{"actors/simulation", []string{"actors/clock", "actors/commit", "lanes"}},
 	{"actors/supervised", []string{"actors/clock", "actors/metrics", "lanes"}},
-	{"actors", []string{"actors/board", "actors/clock", "actors/commit", "actors/delivery", "actors/hardware", "actors/history", "actors/holds", "actors/idempotency", "actors/metrics", "actors/nodes", "actors/purchases", "actors/simulation", "actors/supervised", "lanes", "lanes/link", "lanes/store", "webhook"}},
+	{"actors", []string{
+		"actors/board", "actors/clock", "actors/commit", "actors/delivery", "actors/hardware",
+		"actors/history", "actors/holds", "actors/idempotency", "actors/metrics", "actors/nodes", "actors/purchases",
+		"actors/simulation", "actors/supervised", "lanes", "lanes/link", "lanes/store", "webhook",
+	}},
 	{"docs", nil},
 	{"api/endpoint", nil},
 	{"api", []string{"api/endpoint", "lanes", "catalog", "webhook", "docs"}},
-	{"cmd", []string{"actors", "actors/clock", "actors/delivery", "actors/metrics", "actors/nodes", "actors/simulation", "api", "catalog", "config", "lanes", "lanes/link", "lanes/replay", "lanes/store", "webhook", "webhook/egress"}},
+	{"cmd", []string{
+		"actors", "actors/clock", "actors/delivery", "actors/metrics", "actors/nodes", "actors/simulation",
+		"api", "catalog", "config", "lanes", "lanes/link", "lanes/replay", "lanes/store", "webhook", "webhook/egress",
+	}},
 }
 
 type listed struct {
@@ -78,7 +85,8 @@ func TestTheActorLibraryStaysInActors(t *testing.T) {
 	for _, p := range packages(t) {
 		for _, imported := range p.Imports {
 			if strings.HasPrefix(imported, "github.com/asynkron/protoactor-go") {
-				require.Contains(t, []string{"actors", "actors/supervised", "actors/delivery", "actors/bareactors"}, p.ImportPath)
+				require.Contains(t, []string{"actors", "actors/supervised", "actors/delivery", "actors/bareactors"},
+					p.ImportPath)
 				require.Contains(t, simpleCore, imported)
 			}
 		}
@@ -87,7 +95,10 @@ func TestTheActorLibraryStaysInActors(t *testing.T) {
 
 // The rules are pure: no clock, no I/O, no goroutines, no library but uuid.
 func TestLanesIsPure(t *testing.T) {
-	allowed := []string{"crypto/sha1", "crypto/sha256", "crypto/subtle", "encoding/binary", "encoding/hex", "errors", "slices", "strconv", "strings", "time", "unicode/utf8", "github.com/google/uuid"}
+	allowed := []string{
+		"crypto/sha1", "crypto/sha256", "crypto/subtle", "encoding/binary", "encoding/hex", "errors",
+		"slices", "strconv", "strings", "time", "unicode/utf8", "github.com/google/uuid",
+	}
 	for _, p := range packages(t) {
 		if p.ImportPath == "lanes" {
 			for _, imported := range p.Imports {

@@ -34,10 +34,11 @@ func TestAControllerThatKeepsEveryRule(t *testing.T) {
 
 func TestMistakesAreFound(t *testing.T) {
 	for mistake, rule := range map[string]string{
-		"confirms nothing":       "confirms a state",
-		"forgets":                "knows what is in force in its next hello",
-		"takes older states":     "a state that is older than the one in force changes nothing",
-		"closes at zero":         "with an open end, if it has declared that it can, it goes on at zero and locks at the bound",
+		"confirms nothing":   "confirms a state",
+		"forgets":            "knows what is in force in its next hello",
+		"takes older states": "a state that is older than the one in force changes nothing",
+		"closes at zero": "with an open end, if it has declared that it can, it goes on at zero and " +
+			"locks at the bound",
 		"keeps every connection": "a new connection replaces the one before",
 		"lets anybody in":        "refuses a gateway with an older epoch",
 		"asks for no challenge":  "refuses a gateway that asks for no proof",
@@ -59,7 +60,8 @@ func TestAKeyFromAFile(t *testing.T) {
 	address := fmt.Sprintf("ws://127.0.0.1:%d/lane", lane.port)
 	check := func(key string) (string, error) {
 		file := support.WriteFile(t, "lane.key", key+"\n")
-		out, err := support.Command("check-controller", address, "--lane", support.LaneID(1), "--key-file", file).CombinedOutput()
+		out, err := support.Command("check-controller", address, "--lane", support.LaneID(1), "--key-file", file).
+			CombinedOutput()
 		return string(out), err
 	}
 	output, err := check(key)

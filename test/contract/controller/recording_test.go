@@ -41,7 +41,10 @@ func record(t testing.TB, controller string) *recording {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		options := websocket.DialOptions{Subprotocols: []string{subprotocol}, CompressionMode: websocket.CompressionDisabled}
+		options := websocket.DialOptions{
+			Subprotocols:    []string{subprotocol},
+			CompressionMode: websocket.CompressionDisabled,
+		}
 		lane, _, err := websocket.Dial(ctx, controller, &options) //nolint:bodyclose // the connection has taken it over
 		if err != nil {
 			w.WriteHeader(http.StatusBadGateway)
@@ -108,7 +111,8 @@ func broken(t testing.TB, gateway *support.Gateway, messages []message) (faults 
 	if _, err := os.Stat("node_modules/ajv"); err != nil {
 		support.Missing(t, "the npm packages of test/contract/controller are not installed (make tools)")
 	}
-	answer, err := support.Client{API: gateway.API}.Do("GET", "/docs/lane-link.schema.json", "", "range-id", "", "token", "")
+	answer, err := support.Client{API: gateway.API}.Do("GET", "/docs/lane-link.schema.json", "", "range-id",
+		"", "token", "")
 	require.NoError(t, err)
 	require.Equal(t, 200, answer.Status, answer.Body)
 	require.Equal(t, "application/schema+json", answer.Header.Get("Content-Type"))
@@ -127,15 +131,16 @@ func TestMessagesThatBreakTheSchema(t *testing.T) {
 	gateway := support.NewConfig(t, support.Lanes(1, 1)).Serve(t)
 	const id = "7d9f2c4e-31b8-4a56-9c0d-5e8f1a2b3c4d"
 	for text, why := range map[string]string{
-		`{"type":"report","seq":1,"session_id":"` + id + `","kind":"purchase","age_ms":0,"purchase_id":"7","items":[]}`: "/purchase_id",
-		`{"type":"report","seq":1,"session_id":"` + id + `","kind":"purchase","age_ms":0,"items":[]}`:                   "purchase_id",
-		`{"type":"report","seq":1,"session_id":"` + strings.ToUpper(id) + `","kind":"help","age_ms":0}`:                 "/session_id",
-		`{"type":"report","seq":0,"session_id":null,"kind":"help","age_ms":0}`:                                          "/seq",
-		`{"type":"report","seq":1,"session_id":null,"kind":"help","age_ms":-1}`:                                         "/age_ms",
-		`{"type":"report","seq":1,"session_id":null,"kind":"help","age_ms":1.5}`:                                        "/age_ms",
-		`{"type":"report","seq":1,"session_id":null,"kind":"fault","age_ms":0}`:                                         "detail",
-		`{"type":"applied","revision":"7"}`:                                                                             "/revision",
-		`{"type":"restart"}`:                                                                                            "/type",
+		`{"type":"report","seq":1,"session_id":"` + id +
+			`","kind":"purchase","age_ms":0,"purchase_id":"7","items":[]}`: "/purchase_id",
+		`{"type":"report","seq":1,"session_id":"` + id + `","kind":"purchase","age_ms":0,"items":[]}`:   "purchase_id",
+		`{"type":"report","seq":1,"session_id":"` + strings.ToUpper(id) + `","kind":"help","age_ms":0}`: "/session_id",
+		`{"type":"report","seq":0,"session_id":null,"kind":"help","age_ms":0}`:                          "/seq",
+		`{"type":"report","seq":1,"session_id":null,"kind":"help","age_ms":-1}`:                         "/age_ms",
+		`{"type":"report","seq":1,"session_id":null,"kind":"help","age_ms":1.5}`:                        "/age_ms",
+		`{"type":"report","seq":1,"session_id":null,"kind":"fault","age_ms":0}`:                         "detail",
+		`{"type":"applied","revision":"7"}`:                                                             "/revision",
+		`{"type":"restart"}`:                                                                            "/type",
 	} {
 		faults := broken(t, gateway, []message{{"controller", json.RawMessage(text)}})
 		require.Len(t, faults, 1, text)
@@ -151,7 +156,8 @@ func TestSimulatedControllersKeepTheSchema(t *testing.T) {
 	controllers := support.NewControllers(t, 1, 1)
 	lane := controllers.Controller(1)
 	conversation := record(t, lane.Address())
-	gateway := support.NewConfig(t, []string{support.Lane(1, support.Link(conversation.Address, support.LinkKey(1)))}).Serve(t)
+	gateway := support.NewConfig(t, []string{support.Lane(1, support.Link(conversation.Address, support.LinkKey(1)))}).
+		Serve(t)
 	pos := gateway.POS()
 	pos.WaitLinked()
 	session := pos.Sell(1, 30)

@@ -69,7 +69,10 @@ func TestAWholeSession(t *testing.T) {
 	lane.do("enter")
 	lane.waitShown("it is open once the customer has entered", func(s shown) bool { return s.Open && s.Kept == 0 })
 
-	confirmed := support.Reach{Confirmed: []string{support.LaneID(1)}, Sent: []string{}, NotReached: []string{}, Saved: true}
+	confirmed := support.Reach{
+		Confirmed: []string{support.LaneID(1)}, Sent: []string{},
+		NotReached: []string{}, Saved: true,
+	}
 	require.Equal(t, confirmed, gateway.HoldRange(true))
 	lane.waitShown("a ceasefire locks it", func(s shown) bool { return s.Hold && !s.Open })
 	require.Equal(t, confirmed, gateway.HoldRange(false))
@@ -90,7 +93,10 @@ func TestAWholeSession(t *testing.T) {
 		return strings.Contains(log, `"event":"carrierHit"`)
 	})
 	lane.waitShown("and is acknowledged", func(s shown) bool { return s.Kept == 0 })
-	for kind, times := range map[string]int{"help": 1, "carrierHit": 1, "purchaseRequest": 1, "sessionStarted": 1, "sessionPaused": 1} {
+	for kind, times := range map[string]int{
+		"help": 1, "carrierHit": 1, "purchaseRequest": 1, "sessionStarted": 1,
+		"sessionPaused": 1,
+	} {
 		require.Equal(t, times, strings.Count(log, `"event":"`+kind+`"`), kind)
 	}
 

@@ -58,7 +58,8 @@ func TestBatches(t *testing.T) {
 	send := func(status int, body string, headers ...string) []result { return pos.batch(status, body, headers...) }
 	first, second := pos.sell(1, 30, ""), pos.sell(2, 45, "")
 
-	swap := operations(true, on(first, "move", `,"lane_id":"`+support.LaneID(2)+`"`), on(second, "move", `,"lane_id":"`+support.LaneID(1)+`"`))
+	swap := operations(true, on(first, "move", `,"lane_id":"`+support.LaneID(2)+`"`),
+		on(second, "move", `,"lane_id":"`+support.LaneID(1)+`"`))
 	swapped := send(200, swap, "Idempotency-Key", "swap")
 	require.Equal(t, "0 204, 1 204", summary(swapped))
 	require.Equal(t, support.LaneID(2), swapped[0].Session.Lane)
@@ -72,7 +73,8 @@ func TestBatches(t *testing.T) {
 	require.Equal(t, 45, next[2].Session.Duration)
 
 	require.Equal(t, "0 409 lane_occupied, 2 404 session_ended, 3 409 not_paused",
-		summary(send(409, operations(true, create(1, 30), on(first, "pause"), on(second, "pause"), on(next[1].Session.ID, "resume")))))
+		summary(send(409, operations(true, create(1, 30), on(first, "pause"), on(second, "pause"),
+			on(next[1].Session.ID, "resume")))))
 	require.Equal(t, 204, pos.ask("POST", v2+"/sessions/"+first+"/pause", "").Status, "none of them was done")
 
 	require.Equal(t, "0 409 lane_occupied, 1 201, 2 204, 3 404 session_not_found",
@@ -90,7 +92,8 @@ func TestABatchAndAReservation(t *testing.T) {
 	refused := pos.ask("POST", v2+"/sessions/batch", operations(false, create(1, 30)))
 	require.Contains(t, refused.Body, `"code":"lane_reserved"`)
 	require.Contains(t, refused.Body, `"reserved_until":"`)
-	sold := pos.ask("POST", v2+"/sessions/batch", operations(true, strings.TrimSuffix(create(1, 30), "}")+`,"reservation":"`+reservation.Token+`"}`))
+	sold := pos.ask("POST", v2+"/sessions/batch",
+		operations(true, strings.TrimSuffix(create(1, 30), "}")+`,"reservation":"`+reservation.Token+`"}`))
 	require.Equal(t, 200, sold.Status, sold.Body)
 }
 
@@ -108,11 +111,17 @@ func TestBatchesThatAreRefused(t *testing.T) {
 		{operations(true, many...), `"operations":"must be a list of 1 to 200 objects"`},
 		{operations(true, `{}`), `"operations[0].op":"is required"`},
 		{operations(true, `null`), `"operations[0].op":"is required"`},
-		{operations(true, on(session, "sell")), `"operations[0].op":"must be one of create, modify, start, stop, pause, resume, move"`},
+		{
+			operations(true, on(session, "sell")),
+			`"operations[0].op":"must be one of create, modify, start, stop, pause, resume, move"`,
+		},
 		{operations(true, on(session, "pause"), on(session, "modify")), `"operations[1].time":"is required"`},
 		{operations(false, create(2, 481)), `"operations[0].duration":"must be an integer from 1 to 480"`},
 		{operations(false, on("x", "stop")), `"operations[0].session_id":"must be a UUID like`},
-		{operations(false, on(session, "stop"), on(session, "pause")), `"operations[1].session_id":"is stopped by operations[0]"`},
+		{
+			operations(false, on(session, "stop"), on(session, "pause")),
+			`"operations[1].session_id":"is stopped by operations[0]"`,
+		},
 		{operations(false, create(2, 30), create(2, 30)), `"operations[1].lane_id":"is sold by operations[0]"`},
 		{`{"operations":[` + on(session, "pause") + `],"atomic":1}`, `"atomic":"must be true or false"`},
 		{`{"operations":"` + strings.Repeat("a", 1<<20) + `"}`, `"error":"the body is larger than 1048576 bytes"`},
@@ -121,6 +130,7 @@ func TestBatchesThatAreRefused(t *testing.T) {
 		require.GreaterOrEqual(t, answer.Status, 400)
 		require.Contains(t, answer.Body, c.says)
 	}
-	large := strings.TrimSuffix(operations(false, on(session, "pause")), "}") + `,"x":"` + strings.Repeat("a", 900<<10) + `"}`
+	large := strings.TrimSuffix(operations(false, on(session, "pause")), "}") + `,"x":"` +
+		strings.Repeat("a", 900<<10) + `"}`
 	require.Equal(t, 200, pos.ask("POST", v2+"/sessions/batch", large).Status, "above the size of other bodies")
 }

@@ -16,8 +16,10 @@ func TestSuccessfulAnswers(t *testing.T) {
 	one := pos.sell(1, 30, "")
 	two := pos.sell(2, 60, `,"auto_start":false,"enable_purchasing":true`)
 	view := func(session, lane string, minutes, began, remaining, purchasing string) string {
-		return `{"session_id":"` + session + `","lane_id":"` + lane + `","group_id":"` + support.Group + `","duration":` + minutes +
-			`,"began_at":` + began + `,"created_at":"TIME","minutes_remaining":` + remaining + `,"enable_purchasing":` + purchasing + `}`
+		return `{"session_id":"` + session + `","lane_id":"` + lane + `","group_id":"` + support.Group +
+			`","duration":` + minutes +
+			`,"began_at":` + began + `,"created_at":"TIME","minutes_remaining":` + remaining + `,"enable_purchasing":` +
+			purchasing + `}`
 	}
 	running := view("SESSION-1", lane(1), "30", `"TIME"`, "MINUTES", "false")
 	// Asked for; a range without a webhook sells nothing.
@@ -63,8 +65,10 @@ func TestSuccessfulAnswers(t *testing.T) {
 	done(two + "/stop")
 
 	event := func(cursor, kind, session, lane string) string {
-		return `{"cursor":"` + cursor + `","id":"ID","occurred_at":"TIME","payload":{"event":"` + kind + `","session_id":"` + session +
-			`","lane_id":"` + lane + `"},"simulated":false,"attempt":{"at":"TIME","status":null,"error":"not sent: no webhook is configured","duration_ms":0,"outcome":"not_sent"}}`
+		return `{"cursor":"` + cursor + `","id":"ID","occurred_at":"TIME","payload":{"event":"` + kind +
+			`","session_id":"` + session +
+			`","lane_id":"` + lane +
+			`"},"simulated":false,"attempt":{"at":"TIME","status":null,"error":"not sent: no webhook is configured","duration_ms":0,"outcome":"not_sent"}}`
 	}
 	shown(v2+"/events?limit=3", `{"events":[`+strings.Join([]string{
 		event("1", "sessionCreated", "SESSION-1", lane(1)),
@@ -101,7 +105,8 @@ func TestSuccessfulAnswers(t *testing.T) {
 func TestPurchasingTakesEffectOnlyWhereTheRangeHasIt(t *testing.T) {
 	p, _ := serve(t)
 	other := posClient{clientOf(p, otherRange, otherToken), t}
-	body := strings.NewReplacer(lane(1), otherLane, support.Group, otherGroup).Replace(order(1, 30, `,"enable_purchasing":true`))
+	body := strings.NewReplacer(lane(1), otherLane, support.Group, otherGroup).
+		Replace(order(1, 30, `,"enable_purchasing":true`))
 	answer := other.ask("POST", v2+"/sessions", body)
 	require.Equal(t, 201, answer.Status, answer.Body)
 	require.Contains(t, answer.Body, `"enable_purchasing":false`)

@@ -15,7 +15,10 @@ import (
 // across kill -9 and in both stores. A session that was given nothing has none of the keys, the webhook none
 // at all, and the log none of the values.
 func TestWhatAPOSKnowsASessionBy(t *testing.T) {
-	for name, store := range map[string]string{"sqlite": support.NewSQLite(t), "redis": support.Redis(redistest.Start(t).URL())} {
+	for name, store := range map[string]string{
+		"sqlite": support.NewSQLite(t),
+		"redis":  support.Redis(redistest.Start(t).URL()),
+	} {
 		t.Run(name, func(t *testing.T) {
 			receiver := newIntegrator(t)
 			config := newConfig(store, receiver.Setting())
@@ -31,8 +34,10 @@ func TestWhatAPOSKnowsASessionBy(t *testing.T) {
 			one, plain := created.SessionID(t), pos.sell(2, 30, `,"external_id":null,"metadata":{}`)
 			same := pos.sell(3, 30, `,"external_id":"4711 <é>"`)
 			view := func(session string, n int, more string) string {
-				return fmt.Sprintf(`{"session_id":%q,"lane_id":%q,"group_id":%q,"duration":30,"began_at":"TIME","created_at":"TIME",`+
-					`"minutes_remaining":MINUTES,"enable_purchasing":false%s}`, session, lane(n), support.Group, more)
+				return fmt.Sprintf(
+					`{"session_id":%q,"lane_id":%q,"group_id":%q,"duration":30,"began_at":"TIME","created_at":"TIME",`+
+						`"minutes_remaining":MINUTES,"enable_purchasing":false%s}`, session, lane(n),
+					support.Group, more)
 			}
 			shown := func(path, want string) {
 				t.Helper()
@@ -40,7 +45,8 @@ func TestWhatAPOSKnowsASessionBy(t *testing.T) {
 				require.Equal(t, 200, answer.Status, answer.Body)
 				require.Equal(t, want, masked(answer.Body, one, plain, same))
 			}
-			first, second, third := view("SESSION-1", 1, given), view("SESSION-2", 2, ""), view("SESSION-3", 3, `,"external_id":"4711 <é>"`)
+			first, second, third := view("SESSION-1", 1, given), view("SESSION-2", 2, ""),
+				view("SESSION-3", 3, `,"external_id":"4711 <é>"`)
 			require.Equal(t, first, masked(created.Body, one))
 
 			gateway.Kill()
@@ -52,7 +58,8 @@ func TestWhatAPOSKnowsASessionBy(t *testing.T) {
 			shown(v2+"/sessions", "["+first+","+second+","+third+"]")
 			shown(v2+"/sessions"+asked, "["+first+","+third+"]")
 			shown(v2+"/sessions?external_id=4711", "[]")
-			shown(v1+"/sessions"+asked, strings.NewReplacer(`[{"s`, `[{"id":"SESSION-1","s`, `,{"s`, `,{"id":"SESSION-3","s`).
+			shown(v1+"/sessions"+asked, strings.NewReplacer(`[{"s`, `[{"id":"SESSION-1","s`, `,{"s`,
+				`,{"id":"SESSION-3","s`).
 				Replace("["+first+","+third+"]"))
 
 			for _, session := range []string{one, plain, same} {
@@ -101,7 +108,8 @@ func TestWhatAPOSMayNotGive(t *testing.T) {
 	}
 	const (
 		text   = "must be a text of 1 to 128 characters, not all of them invisible, none of them a control character"
-		object = "must be an object of at most 20 texts without control characters, names and values together of at most 2048 bytes"
+		object = "must be an object of at most 20 texts without control characters, names and values together of " +
+			"at most 2048 bytes"
 	)
 	for _, c := range []struct{ more, field, rule string }{
 		{`,"external_id":""`, "external_id", text},

@@ -14,10 +14,12 @@ import (
 
 // The time of a session that was sold with a grace is used up: what each version sees, and what the session takes.
 func TestASessionInItsGrace(t *testing.T) {
-	config := newConfig(support.NewSQLite(t), "grace: 2m", "webhook: {url: http://127.0.0.1:1/, kinds: [sessionExpired]}")
+	config := newConfig(support.NewSQLite(t), "grace: 2m",
+		"webhook: {url: http://127.0.0.1:1/, kinds: [sessionExpired]}")
 	gateway, pos := serveConfig(t, config)
 	advance := func(session string, minutes float64) {
-		answer := pos.ask("POST", v2+"/simulate/advance", fmt.Sprintf(`{"session_id":%q,"minutes":%v}`, session, minutes))
+		answer := pos.ask("POST", v2+"/simulate/advance",
+			fmt.Sprintf(`{"session_id":%q,"minutes":%v}`, session, minutes))
 		require.Equal(t, 204, answer.Status, answer.Body)
 	}
 	session, without := pos.sell(1, 30, `,"grace":true`), pos.sell(2, 30, "")
@@ -60,7 +62,8 @@ func TestASessionInItsGrace(t *testing.T) {
 
 // What a batch does with sessions that are in their grace is what each operation does by itself.
 func TestABatchInTheGrace(t *testing.T) {
-	_, pos := serveConfig(t, newConfig(support.NewSQLite(t), "grace: 10m", "webhook: {url: http://127.0.0.1:1/, kinds: [sessionExpired]}"))
+	_, pos := serveConfig(t, newConfig(support.NewSQLite(t), "grace: 10m",
+		"webhook: {url: http://127.0.0.1:1/, kinds: [sessionExpired]}"))
 	read := func(path string) (view struct {
 		Duration  int        `json:"duration"`
 		Remaining float64    `json:"minutes_remaining"`
@@ -98,12 +101,16 @@ func TestABatchInTheGrace(t *testing.T) {
 	require.NotZero(t, deadline)
 
 	add := on(goesOn, "modify", `,"time":5`)
-	require.Equal(t, "1 409 in_grace", summary(pos.batch(409, operations(true, add, on(stops, "pause"), on(running, "pause")))))
+	require.Equal(t, "1 409 in_grace",
+		summary(pos.batch(409, operations(true, add, on(stops, "pause"), on(running, "pause")))))
 	require.NotNil(t, read("/sessions/"+goesOn).GraceEnds, "none of it was done")
 	require.Equal(t, 30, read("/sessions/"+goesOn).Duration)
-	require.Equal(t, "0 204, 1 409 in_grace, 2 204", summary(pos.batch(200, operations(false, on(running, "pause"), on(stops, "pause"), on(running, "resume")))))
+	require.Equal(t, "0 204, 1 409 in_grace, 2 204",
+		summary(pos.batch(200, operations(false, on(running, "pause"), on(stops, "pause"), on(running, "resume")))))
 
-	require.Equal(t, "0 204, 1 204, 2 204", summary(pos.batch(200, operations(true, add, on(stops, "stop"), on(goesOn, "pause")))), "it runs again, so it can be paused")
+	require.Equal(t, "0 204, 1 204, 2 204",
+		summary(pos.batch(200, operations(true, add, on(stops, "stop"), on(goesOn, "pause")))),
+		"it runs again, so it can be paused")
 	view := read("/sessions/" + goesOn)
 	require.Nil(t, view.GraceEnds)
 	require.Equal(t, 35, view.Duration)

@@ -56,11 +56,13 @@ func TestNothingIsSoldPastClosing(t *testing.T) {
 	gateway, pos = serveConfig(t, config)
 	require.LessOrEqual(t, refused("/sessions", order(2, 120, "")), most)
 	require.Equal(t, 204, pos.ask("POST", v2+"/sessions/"+session+"/modify?time=-5", "").Status)
-	require.Equal(t, 204, pos.ask("POST", v2+"/sessions/"+session+"/modify?time=5", "").Status, "what was sold fits again")
+	require.Equal(t, 204, pos.ask("POST", v2+"/sessions/"+session+"/modify?time=5", "").Status,
+		"what was sold fits again")
 
 	view := pos.ask("GET", v2+"/range", "").Body
 	require.Contains(t, view, `"time_zone":"`)
-	require.Contains(t, view, `"hours":{"is_open":true,"closes_at":"`+closes.Format("2006-01-02T15:04:05.000Z")+`","opens_at":null,"week":{"monday":["06:00-`)
+	require.Contains(t, view, `"hours":{"is_open":true,"closes_at":"`+closes.Format("2006-01-02T15:04:05.000Z")+
+		`","opens_at":null,"week":{"monday":["06:00-`)
 	require.Contains(t, view, `"exceptions":[]}`)
 	require.Contains(t, view, `"hours"`)
 	other := posClient{clientOf(gateway, otherRange, otherToken), t}
@@ -74,7 +76,8 @@ func TestNothingIsSoldWhileTheRangeIsClosed(t *testing.T) {
 	for day := range 2 {
 		dates += time.Now().UTC().AddDate(0, 0, day).Format(time.DateOnly) + ": [], "
 	}
-	hours := `hours: {timezone: UTC, week: {monday: ["09:00-18:00"]}, exceptions: {` + dates + tomorrow.Format(time.DateOnly) + `: ["09:00-18:00"]}}`
+	hours := `hours: {timezone: UTC, week: {monday: ["09:00-18:00"]}, exceptions: {` +
+		dates + tomorrow.Format(time.DateOnly) + `: ["09:00-18:00"]}}`
 	_, pos := serveConfig(t, newConfig(support.NewSQLite(t), hours))
 	answer := pos.ask("POST", v2+"/sessions", order(1, 1, ""))
 	require.Equal(t, 409, answer.Status)

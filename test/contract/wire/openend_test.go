@@ -43,7 +43,8 @@ func TestASessionWithAnOpenEnd(t *testing.T) {
 	advance := func(session string, minutes float64) {
 		do("POST", "/simulate/advance", fmt.Sprintf(`{"session_id":%q,"minutes":%v}`, session, minutes))
 	}
-	require.Contains(t, pos.ask("GET", v2+"/range", "").Body, `"presets":[{"minutes":30,"group_id":null,"open_end":{"up_to":60}}]`)
+	require.Contains(t, pos.ask("GET", v2+"/range", "").Body,
+		`"presets":[{"minutes":30,"group_id":null,"open_end":{"up_to":60}}]`)
 	require.Contains(t, pos.ask("GET", v2+"/lanes/status", "").Body, `"open_end":true`)
 
 	for more, fault := range map[string]string{
@@ -88,7 +89,8 @@ func TestASessionWithAnOpenEnd(t *testing.T) {
 	bound := pos.sell(2, 30, `,"open_end":{"up_to":60}`)
 	advance(bound, 61)
 	receipt = show("/history/" + bound)
-	require.Equal(t, []any{30.0, 30.0, "simulated"}, []any{receipt.Used, *receipt.Beyond, receipt.Reason}, "the bound closes whatever happens")
+	require.Equal(t, []any{30.0, 30.0, "simulated"}, []any{receipt.Used, *receipt.Beyond, receipt.Reason},
+		"the bound closes whatever happens")
 
 	log := pos.ask("GET", v2+"/events", "").Body
 	require.Equal(t, 3, strings.Count(log, `"event":"sessionBeyond"`), "twice of the first, once of the other: %s", log)

@@ -31,7 +31,8 @@ func dial(t *testing.T, p *support.Gateway) net.Conn {
 // Hundreds of clients send a request one byte at a time. Others are served meanwhile, and the slow ones are let go of.
 func TestSlowClients(t *testing.T) {
 	p, pos := serve(t)
-	head := fmt.Sprintf("POST %s/sessions HTTP/1.1\r\nHost: here\r\nrange-id: %s\r\ntoken: %s\r\n", v2, support.RangeID, support.Token)
+	head := fmt.Sprintf("POST %s/sessions HTTP/1.1\r\nHost: here\r\nrange-id: %s\r\ntoken: %s\r\n", v2,
+		support.RangeID, support.Token)
 	var slow []net.Conn
 	for n := range 400 {
 		connection := dial(t, p)

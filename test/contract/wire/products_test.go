@@ -23,7 +23,8 @@ func products(kind, session string) string {
 	case "time":
 		return `[{"id":"time","display_name":"Lane time","price":0.50,"max_qty":120,"min_qty":15,"increment_by":15}]`
 	case "ammo":
-		return `[{"id":"9mm","display_name":"9 mm for ` + session + `","price":24.50,"max_qty":4,"picture_url":"http://pos.example/9.jpg"}]`
+		return `[{"id":"9mm","display_name":"9 mm for ` + session +
+			`","price":24.50,"max_qty":4,"picture_url":"http://pos.example/9.jpg"}]`
 	}
 	return `[]`
 }

@@ -52,12 +52,14 @@ func TestReservations(t *testing.T) {
 	var rest reservation
 	require.NoError(t, json.Unmarshal([]byte(pos.ask("GET", v2+"/reservations/"+made.ID, "").Body), &rest))
 	require.WithinDuration(t, made.Until, rest.Until, time.Second)
-	require.Equal(t, reservation{ID: made.ID, Lanes: []string{lane(2)}, Until: rest.Until}, rest, "its token is not shown again")
+	require.Equal(t, reservation{ID: made.ID, Lanes: []string{lane(2)}, Until: rest.Until}, rest,
+		"its token is not shown again")
 	for range 2 {
 		require.Equal(t, 204, pos.ask("DELETE", v2+"/reservations/"+made.ID, "").Status)
 	}
 	require.Equal(t, "reservation_not_found", pos.ask("GET", v2+"/reservations/"+made.ID, "").Code())
-	require.Equal(t, "reservation_over", pos.ask("POST", v2+"/sessions", order(2, 30, `,"reservation":"`+made.Token+`"`)).Code())
+	require.Equal(t, "reservation_over",
+		pos.ask("POST", v2+"/sessions", order(2, 30, `,"reservation":"`+made.Token+`"`)).Code())
 	pos.sell(2, 30, "")
 }
 

@@ -47,9 +47,11 @@ func TestBaysAndGroupsHaveHoursOfTheirOwn(t *testing.T) {
 	toGroup := func(order string) string { return strings.Replace(order, support.Group, earlyGroup, 1) }
 	require.LessOrEqual(t, most(pos.ask("POST", v2+"/sessions", order(1, 120, "")), bayCloses), 90)
 	require.LessOrEqual(t, most(pos.ask("POST", v2+"/sessions", toGroup(order(2, 120, ""))), groupCloses), 60)
-	require.LessOrEqual(t, most(pos.ask("POST", v2+"/sessions", toGroup(order(1, 120, ""))), groupCloses), 60, "the sooner of both")
+	require.LessOrEqual(t, most(pos.ask("POST", v2+"/sessions", toGroup(order(1, 120, ""))), groupCloses), 60,
+		"the sooner of both")
 	long := pos.sell(2, 120, "")
-	require.LessOrEqual(t, most(pos.ask("POST", v2+"/sessions/"+long+"/move?lane_id="+support.LaneID(1), ""), bayCloses), 90)
+	require.LessOrEqual(t, most(pos.ask("POST", v2+"/sessions/"+long+"/move?lane_id="+support.LaneID(1), ""),
+		bayCloses), 90)
 	require.Equal(t, 204, pos.ask("POST", v2+"/sessions/"+long+"/move?lane_id="+support.LaneID(3), "").Status)
 	ladies := pos.ask("POST", v2+"/sessions", toGroup(order(4, 10, ""))).SessionID(t)
 	require.LessOrEqual(t, most(pos.ask("POST", v2+"/sessions/"+ladies+"/modify?time=60", ""), groupCloses), 50)
@@ -64,7 +66,8 @@ func TestBaysAndGroupsHaveHoursOfTheirOwn(t *testing.T) {
 
 	view := pos.ask("GET", v2+"/range", "").Body
 	for name, part := range map[string]string{
-		"bay":   fmt.Sprintf(`"schedules":[{"bay_id":%q,"hours":{"is_open":true,"closes_at":%q,"opens_at":null,"week":{"monday":["06:00-`, earlyBay, stamp(bayCloses)),
+		"bay": fmt.Sprintf(
+			`"schedules":[{"bay_id":%q,"hours":{"is_open":true,"closes_at":%q,"opens_at":null,"week":{"monday":["06:00-`, earlyBay, stamp(bayCloses)),
 		"group": fmt.Sprintf(`{"group_id":%q,"hours":{"is_open":true,"closes_at":%q,`, earlyGroup, stamp(groupCloses)),
 	} {
 		require.Contains(t, view, part, name)

@@ -33,7 +33,8 @@ func TestTokensWithANameAndAScope(t *testing.T) {
 	} {
 		answer := with(reading).ask(write[0], write[1], write[2])
 		require.Equal(t, 403, answer.Status, write)
-		require.Equal(t, `{"error":"this token may only read","code":"forbidden","trace_id":"TRACE"}`, masked(answer.Body))
+		require.Equal(t, `{"error":"this token may only read","code":"forbidden","trace_id":"TRACE"}`,
+			masked(answer.Body))
 	}
 	plain.sell(2, 30, "")
 	require.Equal(t, 204, with(selling).ask("POST", v2+"/sessions/"+session+"/stop", "").Status)

@@ -40,16 +40,20 @@ func TestStarts(t *testing.T) {
 		return s
 	}
 	get := func(start string) started { return read(pos.ask("GET", v2+"/starts/"+start, ""), 200) }
-	first, second, early := pos.sell(1, 30, `,"auto_start":false`), pos.sell(2, 30, `,"auto_start":false`), pos.sell(3, 30, "")
+	first, second, early := pos.sell(1, 30, `,"auto_start":false`), pos.sell(2, 30, `,"auto_start":false`),
+		pos.sell(3, 30, "")
 	all := `"session_ids":["` + strings.Join([]string{first, second, early}, `","`) + `"]`
 
 	scheduled := read(pos.ask("POST", v2+"/starts", `{`+all+`,"in_seconds":2}`, "Idempotency-Key", "relay"), 201)
 	require.Equal(t, []string{"waiting", "waiting", "begun"}, scheduled.states())
-	require.Equal(t, scheduled, read(pos.ask("POST", v2+"/starts", `{`+all+`,"in_seconds":2}`, "Idempotency-Key", "relay"), 201), "a repeat")
-	require.Contains(t, pos.ask("GET", v2+"/sessions/"+first, "").Body, `"starts_at":"`+scheduled.At.Format("2006-01-02T15:04:05.000Z")+`"`)
+	require.Equal(t, scheduled, read(pos.ask("POST", v2+"/starts", `{`+all+`,"in_seconds":2}`, "Idempotency-Key",
+		"relay"), 201), "a repeat")
+	require.Contains(t, pos.ask("GET", v2+"/sessions/"+first, "").Body, `"starts_at":"`+
+		scheduled.At.Format("2006-01-02T15:04:05.000Z")+`"`)
 	require.Equal(t, []string{"waiting", "waiting"}, get(scheduled.ID).states())
 
-	support.Eventually(t, "both have begun", func() bool { return strings.Join(get(scheduled.ID).states(), " ") == "begun begun" })
+	support.Eventually(t, "both have begun",
+		func() bool { return strings.Join(get(scheduled.ID).states(), " ") == "begun begun" })
 	for _, session := range get(scheduled.ID).Sessions {
 		require.Equal(t, scheduled.At, *session.Began)
 	}
@@ -66,7 +70,8 @@ func TestStarts(t *testing.T) {
 	other := read(pos.ask("POST", v2+"/starts", order), 201)
 	require.WithinDuration(t, at, other.At, time.Millisecond)
 	require.Equal(t, []string{"waiting", "over"}, other.states())
-	require.Equal(t, "start_scheduled", pos.ask("POST", v2+"/starts", `{"session_ids":["`+later+`"],"in_seconds":5}`).Code())
+	require.Equal(t, "start_scheduled",
+		pos.ask("POST", v2+"/starts", `{"session_ids":["`+later+`"],"in_seconds":5}`).Code())
 	require.Equal(t, 204, pos.ask("DELETE", v2+"/starts/"+other.ID, "").Status)
 	require.Equal(t, "start_not_found", pos.ask("DELETE", v2+"/starts/"+other.ID, "").Code())
 	require.Contains(t, pos.ask("GET", v2+"/sessions/"+later, "").Body, `"began_at":null`)
@@ -78,13 +83,19 @@ func TestStartsThatAreRefused(t *testing.T) {
 	one := `"session_ids":["` + session + `"]`
 	for _, c := range []struct{ body, says string }{
 		{`{` + one + `}`, `"in_seconds":"must be given, or at, and not both"`},
-		{`{` + one + `,"in_seconds":5,"at":"2026-05-01T10:00:00Z"}`, `"in_seconds":"must be given, or at, and not both"`},
+		{
+			`{` + one + `,"in_seconds":5,"at":"2026-05-01T10:00:00Z"}`,
+			`"in_seconds":"must be given, or at, and not both"`,
+		},
 		{`{` + one + `,"at":"2026-05-01T10:00:00Z"}`, `"at":"must be from now, `},
 		{`{` + one + `,"at":"tomorrow"}`, `"at":"must be a time like 2026-05-01T10:00:00Z (RFC 3339)"`},
 		{`{` + one + `,"in_seconds":86401}`, `"in_seconds":"must be an integer from 0 to 86400"`},
 		{`{"in_seconds":5}`, `"session_ids":"is required"`},
 		{`{"session_ids":[],"in_seconds":5}`, `"session_ids":"must be a list of 1 to 500 different UUIDs`},
-		{`{"session_ids":["` + session + `","` + session + `"],"in_seconds":5}`, `"session_ids":"must be a list of 1 to 500 different UUIDs`},
+		{
+			`{"session_ids":["` + session + `","` + session + `"],"in_seconds":5}`,
+			`"session_ids":"must be a list of 1 to 500 different UUIDs`,
+		},
 		{`{"session_ids":["` + session + `","` + unknownID + `"],"in_seconds":5}`, `"code":"session_not_found"`},
 		{`{"session_ids":["` + pos.sell(2, 30, "") + `"],"in_seconds":5}`, `"code":"not_waiting"`},
 	} {
@@ -129,5 +140,6 @@ func TestAStartThatIsTooLate(t *testing.T) {
 		require.NotContains(t, pos.ask("GET", v2+"/sessions/"+session, "").Body, "starts_at", "all of it or nothing")
 	}
 	require.Equal(t, 201, start(45, fits).Status)
-	require.Equal(t, 201, pos.ask("POST", v2+"/starts", `{"session_ids":["`+inBay+`","`+ladies+`"],"in_seconds":600}`).Status)
+	require.Equal(t, 201, pos.ask("POST", v2+"/starts", `{"session_ids":["`+inBay+`","`+ladies+
+		`"],"in_seconds":600}`).Status)
 }

@@ -22,24 +22,28 @@ func TestVersion1(t *testing.T) {
 		require.Empty(t, answer.Header.Get("Sunset"), "it stays supported")
 		return answer
 	}
-	require.Equal(t, `[{"id":"`+support.Bay+`","bay_id":"`+support.Bay+`","name":"Bay A"}]`+"\n", ask("GET", "/bays", "", 200).Body)
+	require.Equal(t, `[{"id":"`+support.Bay+`","bay_id":"`+support.Bay+`","name":"Bay A"}]`+"\n",
+		ask("GET", "/bays", "", 200).Body)
 	require.Equal(t, `[{"id":"`+support.Group+`","name":"Public"}]`+"\n", ask("GET", "/groups", "", 200).Body)
 	require.True(t, strings.HasPrefix(ask("GET", "/lanes", "", 200).Body, `[{"id":"`+lane(1)+`","lane_id":"`+lane(1)+
 		`","bay_id":"`+support.Bay+`","readable_name":"Lane 1","is_accessible":true,"is_usable":true},`))
 
-	order := `{"name":"Jo Smith","lane_id":"` + lane(1) + `","group_id":"` + support.Group + `","duration":30,"auto_start":false}`
+	order := `{"name":"Jo Smith","lane_id":"` + lane(1) + `","group_id":"` + support.Group +
+		`","duration":30,"auto_start":false}`
 	created := ask("POST", "/sessions", order, 201)
 	var session struct{ ID string }
 	require.NoError(t, json.Unmarshal([]byte(created.Body), &session))
 	one := session.ID
 	view := func(minutes string) string {
-		return `{"id":"SESSION-1","session_id":"SESSION-1","lane_id":"` + lane(1) + `","group_id":"` + support.Group + `","duration":` + minutes +
+		return `{"id":"SESSION-1","session_id":"SESSION-1","lane_id":"` + lane(1) + `","group_id":"` + support.Group +
+			`","duration":` + minutes +
 			`,"began_at":null,"created_at":"TIME","minutes_remaining":null,"enable_purchasing":false}`
 	}
 	require.Equal(t, view("30"), masked(created.Body, one))
 	require.Equal(t, "["+view("30")+"]", masked(ask("GET", "/sessions", "", 200).Body, one))
 	require.Contains(t, ask("POST", "/sessions", order, 409).Body, "lane_occupied")
-	require.Contains(t, ask("POST", "/sessions", strings.Replace(order, "name", "customer_name", 1), 400).Body, `"name":"is required"`)
+	require.Contains(t, ask("POST", "/sessions", strings.Replace(order, "name", "customer_name", 1), 400).Body,
+		`"name":"is required"`)
 
 	patch := func(duration string, status int) string {
 		t.Helper()

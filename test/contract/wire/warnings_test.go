@@ -17,12 +17,14 @@ func TestASaleSaysWhenItsSessionIsWarned(t *testing.T) {
 	never := pos.sell(2, 30, `,"warn_at_minutes":[]`)
 	for _, minutes := range []int{19, 8, 2} { // 11 left, then 3, then 1
 		for _, s := range []string{session, never} {
-			advanced := pos.ask("POST", v2+"/simulate/advance", fmt.Sprintf(`{"session_id":%q,"minutes":%d}`, s, minutes))
+			advanced := pos.ask("POST", v2+"/simulate/advance",
+				fmt.Sprintf(`{"session_id":%q,"minutes":%d}`, s, minutes))
 			require.Equal(t, 204, advanced.Status, advanced.Body)
 		}
 	}
 	log := pos.ask("GET", v2+"/events", "").Body
-	warnings := regexp.MustCompile(`"event":"sessionEnding","session_id":"([^"]*)","lane_id":"[^"]*","minutes_remaining":(\d+),"ends_at":"[^"]*Z"`).
+	warnings := regexp.MustCompile(
+		`"event":"sessionEnding","session_id":"([^"]*)","lane_id":"[^"]*","minutes_remaining":(\d+),"ends_at":"[^"]*Z"`).
 		FindAllStringSubmatch(log, -1)
 	require.Len(t, warnings, 2, log)
 	for i, left := range []string{"10", "2"} {
@@ -31,7 +33,8 @@ func TestASaleSaysWhenItsSessionIsWarned(t *testing.T) {
 	for _, wrong := range []string{`[0]`, `[481]`, `[1.5]`, `["2"]`, `[1,2,3,4,5,6]`, `2`, `"2"`, `[null]`} {
 		answer := pos.ask("POST", v2+"/sessions", order(3, 30, `,"warn_at_minutes":`+wrong))
 		require.Equal(t, 400, answer.Status, wrong)
-		require.Contains(t, answer.Body, `"warn_at_minutes":"must be a list of at most 5 integers from 1 to 480"`, wrong)
+		require.Contains(t, answer.Body, `"warn_at_minutes":"must be a list of at most 5 integers from 1 to 480"`,
+			wrong)
 	}
 	require.Zero(t, gateway.Terminate())
 }

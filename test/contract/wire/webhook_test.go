@@ -46,17 +46,20 @@ func TestSimulatedEvents(t *testing.T) {
 	}
 	ids := `"session_id":"` + session + `","lane_id":"` + lane(1) + `"`
 	for _, kind := range []string{
-		"help", "carrierHit", "sessionCreated", "sessionStarted", "sessionPaused", "sessionResumed", "sessionStopped", "sessionModified",
+		"help", "carrierHit", "sessionCreated", "sessionStarted", "sessionPaused", "sessionResumed", "sessionStopped",
+		"sessionModified",
 	} {
 		send(kind, `{"session_id":"`+session+`"}`, `{"event":"`+kind+`",`+ids+`}`)
 	}
 	send("purchaseRequest", `{"session_id":"`+session+`","product_id":"9mm & more","qty":2}`,
 		`{"event":"purchaseRequest",`+ids+`,"items":[{"id":"9mm & more","qty":2}]}`)
-	require.Contains(t, pos.ask("GET", v2+"/sessions/"+session, "").Body, `"duration":30`, "none of them changes anything")
+	require.Contains(t, pos.ask("GET", v2+"/sessions/"+session, "").Body, `"duration":30`,
+		"none of them changes anything")
 
 	send("addTime", `{"session_id":"`+session+`","qty":15}`,
 		`{"event":"purchaseRequest",`+ids+`,"items":[{"id":"time","qty":15}]}`)
-	require.Contains(t, pos.ask("GET", v2+"/sessions/"+session, "").Body, `"duration":45`, "but for time that was accepted")
+	require.Contains(t, pos.ask("GET", v2+"/sessions/"+session, "").Body, `"duration":45`,
+		"but for time that was accepted")
 
 	receiver.Respond(support.Reply(409, `{"error":"declined","user_message":"No.","trace_id":"t"}`))
 	refused := pos.ask("POST", v2+"/simulate/addTime", `{"session_id":"`+session+`","qty":15}`)

@@ -23,12 +23,16 @@ func evening(t testing.TB) (metrics support.Metrics, document string) {
 	receiver.Respond(support.Hang)
 	controllers := support.NewControllers(t, 1, 1)
 	certificate, key, client := newCertificate(t)
-	config := support.NewConfig(t, []string{controllers.Lane(1), support.Lane(2, support.Link("ws://127.0.0.1:1/nobody", ""))},
+	config := support.NewConfig(t,
+		[]string{controllers.Lane(1), support.Lane(2, support.Link("ws://127.0.0.1:1/nobody", ""))},
 		receiver.Setting("timeout: 1m"))
 	config.HTTP = fmt.Sprintf("tls: {certificate: %q, key: %q}", certificate, key)
 	gateway := config.Serve(t)
 
-	pos := support.NewPOS(t, support.Client{API: gateway.API, Range: support.RangeID, Token: support.Token, HTTP: client})
+	pos := support.NewPOS(t, support.Client{
+		API: gateway.API, Range: support.RangeID,
+		Token: support.Token, HTTP: client,
+	})
 	support.Eventually(t, "the lane's hardware is in order, and it is sold", func() bool {
 		return pos.Send("POST", "/sessions", support.Order(1, 60)).Status == http.StatusCreated
 	})
@@ -50,7 +54,8 @@ func evening(t testing.TB) (metrics support.Metrics, document string) {
 func node(t testing.TB) *support.Gateway {
 	config := support.NewConfig(t, []string{support.Lane(1)})
 	config.Store = support.Redis("redis://" + redistest.Start(t).Addr() + "/0")
-	config.Sections = append(config.Sections, `nodes: {name: one, address: "127.0.0.1:0", advertise: "127.0.0.1:1", ttl: 1s}`)
+	config.Sections = append(config.Sections,
+		`nodes: {name: one, address: "127.0.0.1:0", advertise: "127.0.0.1:1", ttl: 1s}`)
 	return config.Serve(t)
 }
 
@@ -75,7 +80,8 @@ func newCertificate(t testing.TB) (certificate, key string, client *http.Client)
 	pair := server.TLS.Certificates[0]
 	private, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
 	require.NoError(t, err)
-	certificate = support.WriteFile(t, "tls.crt", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]})))
+	certificate = support.WriteFile(t, "tls.crt",
+		string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]})))
 	key = support.WriteFile(t, "tls.key", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})))
 	return certificate, key, server.Client()
 }

@@ -55,7 +55,8 @@ func TestWhatIsNamedIsThere(t *testing.T) {
 	}
 	for _, alert := range alerts(t) {
 		if labels, found := program.check(alert.Alert, alert.Expr); found {
-			program.checkLabels(alert.Alert+": its description", labels, firstGroups(inDescription, alert.Annotations["description"])...)
+			program.checkLabels(alert.Alert+": its description", labels,
+				firstGroups(inDescription, alert.Annotations["description"])...)
 		}
 	}
 	for _, query := range pageQueries(t, runbook) {
@@ -75,7 +76,8 @@ func TestWhatIsNamedIsThere(t *testing.T) {
 					program.checkLabels("rules_test.yaml: "+input.Series, has, label)
 				}
 				for _, label := range has {
-					program.checkLabels("rules_test.yaml: "+input.Series, slices.AppendSeq(slices.Clone(prometheusLabels), maps.Keys(shown.labels)), label)
+					program.checkLabels("rules_test.yaml: "+input.Series,
+						slices.AppendSeq(slices.Clone(prometheusLabels), maps.Keys(shown.labels)), label)
 				}
 			}
 		}

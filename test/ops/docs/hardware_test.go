@@ -37,7 +37,8 @@ func TestTheProofsOfThePage(t *testing.T) {
 
 	values := strings.NewReplacer(
 		"<lane_id>", value("`lane_id`"), "<the gateway's challenge>", value("the gateway's challenge"),
-		"<your challenge>", value("the controller's challenge"), "<log_id>", value("`log_id`"), "<epoch>", value("`epoch`"),
+		"<your challenge>", value("the controller's challenge"), "<log_id>", value("`log_id`"), "<epoch>",
+		value("`epoch`"),
 	)
 	layouts := regexp.MustCompile("(?s)   ```\n   (rangegate\\.lane\\.v1 .*?)\n   ```").FindAllStringSubmatch(text, -1)
 	require.Len(t, layouts, 2)

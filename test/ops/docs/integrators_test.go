@@ -86,11 +86,14 @@ func TestTheSharpEdges(t *testing.T) {
 	t.Run("a key names one request, byte for byte", func(t *testing.T) {
 		pos := pos.With(t)
 		pos.Expect(201, "POST", "/sessions", order, "Idempotency-Key", "receipt-1")
-		require.Equal(t, "true", pos.Expect(201, "POST", "/sessions", order, "Idempotency-Key", "receipt-1").Header.Get("idempotency-replayed"))
+		require.Equal(t, "true", pos.Expect(201, "POST", "/sessions", order, "Idempotency-Key",
+			"receipt-1").Header.Get("idempotency-replayed"))
 		anew := "{" + lane1 + "," + strings.Replace(order[1:], lane1+",", "", 1)
 		require.JSONEq(t, order, anew)
-		require.Equal(t, "idempotency_key_reused", pos.Expect(422, "POST", "/sessions", anew, "Idempotency-Key", "receipt-1").Code())
-		require.Equal(t, "lane_occupied", pos.Expect(409, "POST", "/sessions", order, "Idempotency-Key", "Receipt-1").Code())
+		require.Equal(t, "idempotency_key_reused", pos.Expect(422, "POST", "/sessions", anew, "Idempotency-Key",
+			"receipt-1").Code())
+		require.Equal(t, "lane_occupied", pos.Expect(409, "POST", "/sessions", order, "Idempotency-Key",
+			"Receipt-1").Code())
 	})
 	t.Run("a slash at the end is another path", func(t *testing.T) {
 		require.Equal(t, "not_found", pos.With(t).Expect(404, "GET", "/sessions/", "").Code())
@@ -107,11 +110,15 @@ func TestTheSharpEdges(t *testing.T) {
 		for session := range pos.Sessions() {
 			answer := pos.Expect(200, "GET", "/sessions/"+strings.ToUpper(session), "")
 			require.Equal(t, session, answer.SessionID(t), "in lower case")
-			for _, form := range []string{"%7B" + session + "%7D", "urn:uuid:" + session, strings.ReplaceAll(session, "-", "")} {
+			for _, form := range []string{
+				"%7B" + session + "%7D", "urn:uuid:" + session,
+				strings.ReplaceAll(session, "-", ""),
+			} {
 				require.Equal(t, "invalid_request", pos.Expect(400, "GET", "/sessions/"+form, "").Code())
 			}
 		}
-		pos.Expect(200, "GET", "/lanes", "", "token", strings.ToUpper(support.Token), "range-id", strings.ToUpper(support.RangeID))
+		pos.Expect(200, "GET", "/lanes", "", "token", strings.ToUpper(support.Token), "range-id",
+			strings.ToUpper(support.RangeID))
 		pos.Expect(401, "GET", "/lanes", "", "token", "{"+support.Token+"}")
 		pos.Expect(401, "GET", "/lanes", "", "range-id", strings.ReplaceAll(support.RangeID, "-", ""))
 	})

@@ -36,7 +36,8 @@ func TestALanesEveningByOneFilter(t *testing.T) {
 	run := func(script, dir string) string {
 		t.Helper()
 		script = strings.ReplaceAll(script, "http://127.0.0.1:9090", playground.Operations)
-		cmd := exec.Command("bash", "-c", "set -eu\n"+strings.ReplaceAll(script, "curl -s ", "curl -sS --fail-with-body "))
+		cmd := exec.Command("bash", "-c", "set -eu\n"+
+			strings.ReplaceAll(script, "curl -s ", "curl -sS --fail-with-body "))
 		cmd.Dir = dir
 		out, err := cmd.CombinedOutput()
 		require.NoError(t, err, string(out))
@@ -61,7 +62,8 @@ func TestALanesEveningByOneFilter(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "rangegate.log"), []byte(log), 0o600))
 	chosen := evening(t, run(filter, dir), "")
 	require.Subset(t, chosen, []string{
-		"link up", "request POST", "command create", "event sessionCreated", "hold set", "command hold", "event sessionPaused",
+		"link up", "request POST", "command create", "event sessionCreated", "hold set", "command hold",
+		"event sessionPaused",
 		"request PUT", "hold lifted", "command release", "event sessionResumed",
 	})
 	require.Subset(t, chosen, evening(t, log, lane), "all of the lane's own lines")

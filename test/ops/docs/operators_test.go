@@ -26,7 +26,8 @@ func TestTheLinesForOperators(t *testing.T) {
 	playground.HoldRange(true)
 
 	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "rangegate.log"), []byte("Started rangegate.\n"+playground.Log()), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "rangegate.log"),
+		[]byte("Started rangegate.\n"+playground.Log()), 0o600))
 	script := strings.Join(blocks(page(t, "docs/operators.md"), "sh"), "\n")
 	for written, here := range map[string]string{
 		"http://127.0.0.1:8080": playground.API, "http://127.0.0.1:9090": playground.Operations,
@@ -47,10 +48,12 @@ func TestTheLinesForOperators(t *testing.T) {
 // Every key of the configuration has a row in the table, and every row is a key.
 func TestEveryKeyOfTheConfigurationIsExplained(t *testing.T) {
 	var explained []string
-	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z_.\\[\\]]+)` \\| .+ \\|.*\\|$").FindAllStringSubmatch(section(t, "Configure"), -1) {
+	for _, row := range regexp.MustCompile("(?m)^\\| `([a-z_.\\[\\]]+)` \\| .+ \\|.*\\|$").
+		FindAllStringSubmatch(section(t, "Configure"), -1) {
 		explained = append(explained, row[1])
 	}
-	require.Equal(t, slices.Sorted(slices.Values(keysOf(reflect.TypeFor[config.Config](), ""))), slices.Sorted(slices.Values(explained)))
+	require.Equal(t, slices.Sorted(slices.Values(keysOf(reflect.TypeFor[config.Config](), ""))),
+		slices.Sorted(slices.Values(explained)))
 }
 
 // keysOf are the paths of all single values below a section, as the yaml tags name them, and beside each

@@ -76,7 +76,8 @@ func TestThePagesAreShortWhereTheyHaveToBe(t *testing.T) {
 				continue
 			}
 			for _, cell := range strings.Split(strings.ReplaceAll(line, `\|`, "/"), "|") {
-				require.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSpace(cell)), 200, "%s, line %d: %s", path, i+1, cell)
+				require.LessOrEqual(t, utf8.RuneCountInString(strings.TrimSpace(cell)), 200, "%s, line %d: %s",
+					path, i+1, cell)
 			}
 		}
 	}

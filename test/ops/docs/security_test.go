@@ -71,7 +71,10 @@ func TestEveryThreatNamesItsTest(t *testing.T) {
 
 // The sections of levels 1 and 2, of V1 to V17, are all there, each with its state and a reason.
 func TestEverySectionOfTheStandardHasItsState(t *testing.T) {
-	sections := map[int]int{1: 5, 2: 4, 3: 7, 4: 4, 5: 4, 6: 8, 7: 6, 8: 4, 9: 2, 11: 7, 12: 3, 13: 4, 14: 3, 15: 4, 16: 5}
+	sections := map[int]int{
+		1: 5, 2: 4, 3: 7, 4: 4, 5: 4, 6: 8, 7: 6, 8: 4, 9: 2, 11: 7, 12: 3, 13: 4,
+		14: 3, 15: 4, 16: 5,
+	}
 	listed, named := map[string]bool{}, 0
 	for _, row := range rows(t, "## OWASP ASVS 5.0, level 2") {
 		require.Len(t, row, 3, row)

@@ -78,7 +78,8 @@ func receives(t *testing.T, receiver func() *exec.Cmd) {
 
 // simulated sends one event from a gateway that signs with both secrets, and gives the receiver's status.
 func simulated(t *testing.T, webhook string) int {
-	gateway := support.NewConfig(t, support.Lanes(1, 1), fmt.Sprintf("webhook: {url: %q, secrets: [%s, %s]}", webhook, ours, next)).Serve(t)
+	gateway := support.NewConfig(t, support.Lanes(1, 1), fmt.Sprintf("webhook: {url: %q, secrets: [%s, %s]}", webhook,
+		ours, next)).Serve(t)
 	defer gateway.Kill()
 	answer := gateway.POS().Expect(201, "POST", "/simulate/help", "")
 	status, err := strconv.Atoi(answer.Header.Get("webhook-status"))
@@ -110,5 +111,6 @@ for (const [session, sequence, seconds] of [
 `), 0o600))
 	output, err := exec.Command("node", source).CombinedOutput()
 	require.NoError(t, err, string(output))
-	require.Equal(t, strings.Fields("false false true true false false false true false false"), strings.Fields(string(output)))
+	require.Equal(t, strings.Fields("false false true true false false false true false false"),
+		strings.Fields(string(output)))
 }

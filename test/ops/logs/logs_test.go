@@ -125,7 +125,8 @@ func TestARequestIsFollowedToItsDelivery(t *testing.T) {
 	require.Len(t, requests, 1)
 	require.Len(t, commands, 1)
 	for _, line := range append(events, append(g.lines("saved", trace), commands...)...) {
-		require.Equal(t, []any{support.RangeID, support.LaneID(1), session}, []any{line["range_id"], line["lane_id"], line["session_id"]}, line)
+		require.Equal(t, []any{support.RangeID, support.LaneID(1), session},
+			[]any{line["range_id"], line["lane_id"], line["session_id"]}, line)
 	}
 	require.Equal(t, support.RangeID, requests[0]["range_id"])
 	require.Equal(t, "create", commands[0]["command"])
@@ -176,7 +177,10 @@ func TestARequestIsFollowedAcrossACrash(t *testing.T) {
 // The log is turned up for as long as somebody looks for something, and down again.
 func TestTheLogIsTurnedUpAndDown(t *testing.T) {
 	g := serve(t, configured(t, support.NewReceiver(t), "info"))
-	traces := []string{"0af7651916cd43dd8448eb211c803191", "0af7651916cd43dd8448eb211c803192", "0af7651916cd43dd8448eb211c803193"}
+	traces := []string{
+		"0af7651916cd43dd8448eb211c803191", "0af7651916cd43dd8448eb211c803192",
+		"0af7651916cd43dd8448eb211c803193",
+	}
 	g.sell(1, traces[0])
 	g.waitLines(2, "event", traces[0])
 	require.Empty(t, g.lines("saved", traces[0]))

@@ -160,7 +160,8 @@ func TestMetrics(t *testing.T) {
 			name = "rangegate_" + name
 			require.Equal(t, metric.kind, scraped.Kind[name], name)
 			for _, series := range seriesOf(scraped, name) {
-				require.Equal(t, metric.labels, strings.Join(slices.Sorted(maps.Keys(support.Labels(series))), " "), series)
+				require.Equal(t, metric.labels, strings.Join(slices.Sorted(maps.Keys(support.Labels(series))), " "),
+					series)
 			}
 			require.NotEmpty(t, seriesOf(scraped, name), name)
 		}
@@ -231,7 +232,8 @@ func TestMetrics(t *testing.T) {
 			`rangegate_actor_restarts_total{kind="lane"}`:                                            0,
 			`rangegate_http_requests_total{method="POST",route="/api/v2/pos/sessions",status="201"}`: 2,
 		} {
-			series = strings.NewReplacer("{R", `{range="`+support.RangeID+`"`, ",R}", `,range="`+support.RangeID+`"}`, ",R,", `,range="`+support.RangeID+`",`).Replace(series)
+			series = strings.NewReplacer("{R", `{range="`+support.RangeID+`"`, ",R}", `,range="`+support.RangeID+`"}`,
+				",R,", `,range="`+support.RangeID+`",`).Replace(series)
 			shown, found := scraped.Series[series]
 			require.True(t, found, series)
 			require.Equal(t, value, shown, series)

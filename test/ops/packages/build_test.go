@@ -83,7 +83,8 @@ func TestTheBinariesAreStatic(t *testing.T) {
 		defer func() { _ = binary.Close() }()
 		require.Equal(t, machines[arch], binary.Machine)
 		for _, part := range binary.Progs {
-			require.NotContains(t, []elf.ProgType{elf.PT_INTERP, elf.PT_DYNAMIC}, part.Type, "%s is linked to libraries", arch)
+			require.NotContains(t, []elf.ProgType{elf.PT_INTERP, elf.PT_DYNAMIC}, part.Type,
+				"%s is linked to libraries", arch)
 		}
 	}
 }
@@ -93,7 +94,8 @@ func TestTheSameSourceGivesTheSameBytes(t *testing.T) {
 	again, arch := t.TempDir(), runtime.GOARCH
 	out, err := build(after, again, arch)
 	require.NoError(t, err, string(out))
-	for _, name := range []string{filepath.Base(deb(after, arch)), "rangegate-linux-" + arch, "rangegate-linux-" + arch + ".cdx.json"} {
+	for _, name := range []string{filepath.Base(deb(after, arch)), "rangegate-linux-" + arch, "rangegate-linux-" +
+		arch + ".cdx.json"} {
 		first, err := os.ReadFile(filepath.Join(built, name))
 		require.NoError(t, err)
 		second, err := os.ReadFile(filepath.Join(again, name))
@@ -135,8 +137,10 @@ func TestWhatAPackageHas(t *testing.T) {
 		require.Contains(t, contents, "./usr/share/doc/rangegate/docs/clients/python/rangegate.py\n")
 		require.False(t, strings.Contains(contents, "node_modules"), "it has packages of npm")
 		require.NotRegexp(t, `(?m)^.{5}w|^.{8}w`, contents, "others may write")
-		require.Equal(t, "rangegate\n"+after+"\n"+arch+"\n", values(ask("--field", deb(after, arch), "Package", "Version", "Architecture")))
-		require.Equal(t, "/etc/rangegate/rangegate.yaml", strings.TrimSpace(ask("--info", deb(after, arch), "conffiles")))
+		require.Equal(t, "rangegate\n"+after+"\n"+arch+"\n",
+			values(ask("--field", deb(after, arch), "Package", "Version", "Architecture")))
+		require.Equal(t, "/etc/rangegate/rangegate.yaml",
+			strings.TrimSpace(ask("--info", deb(after, arch), "conffiles")))
 	}
 }
 
@@ -165,7 +169,8 @@ func TestTheBillOfMaterialsNamesEverythingInTheBinary(t *testing.T) {
 		var b bill
 		require.NoError(t, json.Unmarshal(text, &b))
 		require.Equal(t, "CycloneDX", b.BOMFormat)
-		require.Equal(t, part{Name: "rangegate", Version: after, Purl: "pkg:generic/rangegate@7.0.0%2B1.gabcdef0"}, b.Metadata.Component)
+		require.Equal(t, part{Name: "rangegate", Version: after, Purl: "pkg:generic/rangegate@7.0.0%2B1.gabcdef0"},
+			b.Metadata.Component)
 		info, err := buildinfo.ReadFile(filepath.Join(built, "rangegate-linux-"+arch))
 		require.NoError(t, err)
 		want := map[string]string{"pkg:golang/std@" + strings.TrimPrefix(info.GoVersion, "go"): ""}
@@ -194,7 +199,10 @@ func TestTheChecksumsAreThoseOfTheFiles(t *testing.T) {
 	out, err := check.CombinedOutput()
 	require.NoError(t, err, string(out))
 	for _, arch := range architectures {
-		for _, name := range []string{"rangegate-linux-" + arch, "rangegate-linux-" + arch + ".cdx.json", filepath.Base(deb(after, arch))} {
+		for _, name := range []string{
+			"rangegate-linux-" + arch, "rangegate-linux-" + arch + ".cdx.json",
+			filepath.Base(deb(after, arch)),
+		} {
 			require.Contains(t, string(out), name+": OK\n")
 		}
 	}
@@ -213,7 +221,8 @@ func TestVersionsComeInOrder(t *testing.T) {
 	dpkg := support.Program(t, "dpkg")
 	order := []string{"0~20261121161311.g1a2b3c4", before, "7.0.0", after, "7.0.1"}
 	for i := range order[1:] {
-		require.NoError(t, exec.Command(dpkg, "--compare-versions", order[i], "lt", order[i+1]).Run(), "%s, %s", order[i], order[i+1])
+		require.NoError(t, exec.Command(dpkg, "--compare-versions", order[i], "lt", order[i+1]).Run(), "%s, %s",
+			order[i], order[i+1])
 	}
 }
 

@@ -64,7 +64,8 @@ var clause = regexp.MustCompile(`[a-z0-9][a-z0-9+.-]+(\s*\([^)]*\))?`)
 
 // closed are these packages, the essential ones, and what they need.
 func closed(t *testing.T, open []string) (names []string) {
-	out, err := exec.Command("dpkg-query", "-W", "-f", "${Package}\t${Essential}\t${Pre-Depends}, ${Depends}\n").Output()
+	out, err := exec.Command("dpkg-query", "-W", "-f", "${Package}\t${Essential}\t${Pre-Depends}, ${Depends}\n").
+		Output()
 	require.NoError(t, err)
 	needed := map[string]string{}
 	for _, line := range strings.Split(strings.TrimSpace(string(out)), "\n") {

@@ -48,7 +48,8 @@ func TestTheLifeOfAnInstalledGateway(t *testing.T) {
 	holds, output := m.condition()
 	require.False(t, holds)
 	require.Contains(t, output, "names no range yet")
-	require.Contains(t, m.runs(2, "/usr/bin/rangegate", "check", "--config", configuration), "ranges: wants at least one range")
+	require.Contains(t, m.runs(2, "/usr/bin/rangegate", "check", "--config", configuration),
+		"ranges: wants at least one range")
 
 	m.configure()
 	holds, output = m.condition()
@@ -76,7 +77,10 @@ func TestTheLifeOfAnInstalledGateway(t *testing.T) {
 	kept, err := os.ReadFile(m.at(state))
 	require.NoError(t, err)
 	require.True(t, string(stored) == string(kept), "removing has changed the data")
-	require.Subset(t, m.files(), []string{configuration + " -rw-r----- root:rangegate", state + " -rw------- rangegate:rangegate"})
+	require.Subset(t, m.files(), []string{
+		configuration + " -rw-r----- root:rangegate",
+		state + " -rw------- rangegate:rangegate",
+	})
 
 	m.install(deb(after, runtime.GOARCH))
 	gateway = m.start()
@@ -108,7 +112,10 @@ func TestAnUpgradeFromBoltIsNotMadeUnasked(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(m.at("tmp/after.deb"), file, 0o644))
 	output := m.runs(1, "/usr/bin/dpkg", "--install", "/tmp/after.deb")
-	for _, words := range []string{"nothing was installed", "rangegate store export", "rangegate store import", "store.sqlite"} {
+	for _, words := range []string{
+		"nothing was installed", "rangegate store export", "rangegate store import",
+		"store.sqlite",
+	} {
 		require.Contains(t, output, words)
 	}
 	require.Equal(t, "rangegate "+before+"\n", m.runs(0, "/usr/bin/rangegate", "version"))
@@ -128,7 +135,10 @@ func (m *machine) configure() {
 	write := func() { require.NoError(m.t, os.WriteFile(m.at(configuration), []byte(made), 0)) } // with the mode it has
 	write()
 	output := m.runs(2, "/usr/bin/rangegate", "check", "--config", configuration)
-	for _, missing := range []string{"ranges[0].id", "ranges[0].tokens[0]", "groups[0].id", "bays[0].id", "lanes[0].id", "lanes[0].bay", "link.address", "link.key"} {
+	for _, missing := range []string{
+		"ranges[0].id", "ranges[0].tokens[0]", "groups[0].id", "bays[0].id", "lanes[0].id",
+		"lanes[0].bay", "link.address", "link.key",
+	} {
 		require.Contains(m.t, output, missing)
 	}
 	pair := certificatetest.Issue(m.t, time.Hour)

@@ -98,7 +98,10 @@ func (m *machine) asUnitOf(name, key string) *exec.Cmd {
 	unit := func(key string) string { return m.unitOf(name, key) }
 	cmd := m.command("/bin/sh", "-c", "umask "+unit("UMask")+"; exec "+unit(key))
 	cmd.Env = append(cmd.Env, "STATE_DIRECTORY=/var/lib/"+unit("StateDirectory"))
-	cmd.SysProcAttr.Credential = &syscall.Credential{Uid: m.id("passwd", unit("User")), Gid: m.id("group", unit("Group"))}
+	cmd.SysProcAttr.Credential = &syscall.Credential{
+		Uid: m.id("passwd", unit("User")),
+		Gid: m.id("group", unit("Group")),
+	}
 	return cmd
 }
 

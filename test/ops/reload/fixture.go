@@ -109,7 +109,10 @@ func (f *fixture) deadlines() map[string]span {
 	answered := time.Now()
 	deadlines := map[string]span{}
 	for id, session := range sessions {
-		deadlines[id] = span{asked.Add(session.Left.Duration - time.Millisecond), answered.Add(session.Left.Duration + time.Millisecond)}
+		deadlines[id] = span{
+			asked.Add(session.Left.Duration - time.Millisecond),
+			answered.Add(session.Left.Duration + time.Millisecond),
+		}
 	}
 	return deadlines
 }

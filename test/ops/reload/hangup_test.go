@@ -28,7 +28,8 @@ func TestAHangUpDuringTheStartEndsNothing(t *testing.T) {
 
 	serve := support.ServeCommand(file)
 	pidFile := file + ".pid"
-	serve.Path, serve.Args = "/bin/sh", append([]string{"sh", "-c", `echo $$ >"$0"; exec "$@"`, pidFile, serve.Path}, serve.Args[1:]...)
+	serve.Path, serve.Args = "/bin/sh", append([]string{"sh", "-c", `echo $$ >"$0"; exec "$@"`, pidFile, serve.Path},
+		serve.Args[1:]...)
 	signalled := make(chan error, 1)
 	go func() {
 		signalled <- func() error {
@@ -96,7 +97,8 @@ func TestAnOperatorWhoHangsUpStopsNoReloadHalfWay(t *testing.T) {
 	g.Configure(g.config.String())
 	ctx, hangUp := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer hangUp()
-	request, err := http.NewRequestWithContext(ctx, "POST", g.Operations+"/reload", strings.NewReader(`{"force": true}`))
+	request, err := http.NewRequestWithContext(ctx, "POST", g.Operations+"/reload",
+		strings.NewReader(`{"force": true}`))
 	require.NoError(t, err)
 	request.Header.Set("Authorization", "Bearer "+g.Token)
 	request.Header.Set("Content-Type", "application/json")
@@ -118,7 +120,8 @@ func TestAReloadOfTheSameTouchesNothing(t *testing.T) {
 	g := newFixture(t, support.Lanes(1, 1), staff(t, "sam")).serve()
 	guess := func() int {
 		body := fmt.Sprintf(`{"range_id":"%s","name":"sam","pin":"654321"}`, support.RangeID)
-		answer, err := support.Client{API: g.API}.Do("POST", "/control/sign-in", body, "Content-Type", "application/json")
+		answer, err := support.Client{API: g.API}.Do("POST", "/control/sign-in", body, "Content-Type",
+			"application/json")
 		require.NoError(t, err)
 		return answer.Status
 	}

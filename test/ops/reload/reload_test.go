@@ -63,7 +63,10 @@ func TestAFileThatIsWrongChangesNothingAndSaysWhy(t *testing.T) {
 		configuration, code, text string
 		status                    int
 	}{
-		{strings.Replace(right, "name: Lane 2", "nam: Lane 2", 1), "configuration_invalid", `lanes[1].nam: unknown key`, 422},
+		{
+			strings.Replace(right, "name: Lane 2", "nam: Lane 2", 1), "configuration_invalid",
+			`lanes[1].nam: unknown key`, 422,
+		},
 		{"[", "configuration_invalid", "", 422},
 		{strings.Replace(right, "rangegate.db", "other.db", 1), "needs_restart", "store.sqlite", 409},
 	} {
@@ -130,7 +133,8 @@ func TestWhatARangeCanFollowsAReload(t *testing.T) {
 	g := newFixture(t, support.Lanes(1, 1), "presets: [{minutes: 30}]").serve()
 	shown := func() string { return g.POS().Insist(http.StatusOK, "GET", "/range", "").Body }
 	before := shown()
-	require.Contains(t, before, `"features":["warnings","open_end","simulation"],"presets":[{"minutes":30,"group_id":null}],"limits":{"requests_per_second":null,`)
+	require.Contains(t, before,
+		`"features":["warnings","open_end","simulation"],"presets":[{"minutes":30,"group_id":null}],"limits":{"requests_per_second":null,`)
 
 	g.first().Settings = []string{"presets: [{minutes: 45}]", "sell_before_clear: false", "currency: CHF"}
 	g.config.HTTP = "limits: {requests: 900}"
@@ -138,7 +142,8 @@ func TestWhatARangeCanFollowsAReload(t *testing.T) {
 	require.Equal(t, http.StatusOK, status, answer)
 	after := shown()
 	require.Contains(t, after, `"currency":"CHF"`)
-	require.Contains(t, after, `"features":["clear_before_sale","warnings","open_end","simulation"],"presets":[{"minutes":45,"group_id":null}],"limits":{"requests_per_second":900,`)
+	require.Contains(t, after,
+		`"features":["clear_before_sale","warnings","open_end","simulation"],"presets":[{"minutes":45,"group_id":null}],"limits":{"requests_per_second":900,`)
 }
 
 // The lanes of a bay have the hours that a reload gives it, and no others.

@@ -43,7 +43,8 @@ const (
 )
 
 var planted = []string{
-	token, second, guessed, operator, night, signIns, strings.TrimPrefix(whsec, "whsec_"), inQuery, linkKey, screenKey, boardKey, pin, redisPass,
+	token, second, guessed, operator, night, signIns, strings.TrimPrefix(whsec, "whsec_"), inQuery, linkKey, screenKey,
+	boardKey, pin, redisPass,
 	customer, "planted-webhook-secret", "planted-",
 }
 
@@ -81,11 +82,13 @@ func configuration(redis, webhook, products, lane string) string {
 			support.Lane(2, fmt.Sprintf("link: {driver: websocket, address: %q, key: %s}", lane, linkKey)),
 		},
 	}}}.String()
-	return strings.Replace(text, "operations: {", fmt.Sprintf("operations: {tokens: [{name: night shift, token: %s}], ", night), 1)
+	return strings.Replace(text, "operations: {",
+		fmt.Sprintf("operations: {tokens: [{name: night shift, token: %s}], ", night), 1)
 }
 
 // settings are the secrets of a configuration: the key before each, and the text behind it.
-var settings = regexp.MustCompile(`\b(tokens|secrets|token|pin_hash|screen_key|key|redis): (\[[^\]{]*\]|"[^"]*"|[^\[,}\s][^,}\s]*)`)
+var settings = regexp.MustCompile(
+	`\b(tokens|secrets|token|pin_hash|screen_key|key|redis): (\[[^\]{]*\]|"[^"]*"|[^\[,}\s][^,}\s]*)`)
 
 // inFiles is the same configuration with every secret in a file of its own.
 func inFiles(t *testing.T, configuration string) string {
@@ -101,7 +104,10 @@ func inFiles(t *testing.T, configuration string) string {
 		return fmt.Sprintf("%s_file: %q", parts[1], path)
 	})
 	require.Equal(t, 9, n, "every secret has moved")
-	for _, secret := range []string{token, second, operator, night, whsec, linkKey, screenKey, boardKey, pin, redisPass} {
+	for _, secret := range []string{
+		token, second, operator, night, whsec, linkKey, screenKey, boardKey,
+		pin, redisPass,
+	} {
 		require.NotContains(t, moved, secret)
 	}
 	return moved
@@ -170,20 +176,29 @@ func requireNothingShown(t *testing.T, written func(configuration string) string
 	operations := support.Client{API: p.Operations}
 	bearer := []string{"Authorization", "Bearer " + operator}
 	require.Equal(t, 200, ask(operations, "GET", "/ranges/"+support.RangeID+"/holds", "", bearer...).Status)
-	require.Equal(t, 401, ask(operations, "GET", "/ranges/"+support.RangeID+"/holds", "", "Authorization", "Bearer "+guessed).Status)
+	require.Equal(t, 401, ask(operations, "GET", "/ranges/"+support.RangeID+"/holds", "", "Authorization",
+		"Bearer "+guessed).Status)
 	ask(operations, "GET", "/ranges/"+support.RangeID+"/purchases", "", bearer...)
 	ask(operations, "GET", "/readyz", "")
 	ask(operations, "GET", "/ranges/"+support.RangeID+"/holds", "", "Authorization", "Bearer "+night)
 	ask(at, "POST", "/control/sign-in", `{"range_id":"`+support.RangeID+`","name":"sam","pin":"planted-guess"}`)
-	ask(at, "POST", "/control/sign-in", `{"range_id":"`+support.RangeID+`","name":"planted-pin-as-name","pin":"planted-guess"}`)
+	ask(at, "POST", "/control/sign-in", `{"range_id":"`+support.RangeID+
+		`","name":"planted-pin-as-name","pin":"planted-guess"}`)
 	ask(at, "GET", "/control/api/health", "", "Cookie", "rangegate_control="+signIns+"; rangegate_device="+signIns)
-	require.Equal(t, 401, ask(at, "GET", "/board/"+support.RangeID+"?key="+boardKey, "").Status, "the page that it redirects to, without the cookie")
+	require.Equal(t, 401, ask(at, "GET", "/board/"+support.RangeID+"?key="+boardKey, "").Status,
+		"the page that it redirects to, without the cookie")
 	ask(at, "GET", "/board/"+support.RangeID+"?key="+guessed, "")
-	for _, page := range []string{"/actors", "/actors?range=" + support.RangeID, "/actors/" + support.LaneID(1), "/log-level"} {
+	for _, page := range []string{
+		"/actors", "/actors?range=" + support.RangeID, "/actors/" + support.LaneID(1),
+		"/log-level",
+	} {
 		require.Equal(t, 200, ask(operations, "GET", page, "", bearer...).Status, page)
 		require.Equal(t, 401, ask(operations, "GET", page, "", "Authorization", "Bearer "+guessed).Status, page)
 	}
-	for _, profile := range []string{"/debug/pprof/heap?debug=1", "/debug/pprof/allocs?debug=1", "/debug/pprof/goroutine?debug=2"} {
+	for _, profile := range []string{
+		"/debug/pprof/heap?debug=1", "/debug/pprof/allocs?debug=1",
+		"/debug/pprof/goroutine?debug=2",
+	} {
 		require.Equal(t, 200, ask(operations, "GET", profile, "", bearer...).Status, profile)
 	}
 	require.Equal(t, 200, ask(operations, "PUT", "/log-level", `{"level":"debug"}`, bearer...).Status)
@@ -211,7 +226,8 @@ func TestNoSecretOfAConfigurationIsShown(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, closed.Close())
 	nobody := closed.Addr().String()
-	good := configuration("redis://:"+redisPass+"@"+nobody+"/0", "http://"+nobody+"/hook", "http://"+nobody, "ws://"+nobody)
+	good := configuration("redis://:"+redisPass+"@"+nobody+"/0", "http://"+nobody+"/hook", "http://"+nobody,
+		"ws://"+nobody)
 	for name, story := range map[string]struct {
 		command string
 		damage  [2]string
@@ -273,7 +289,8 @@ func TestNoSecretOfAConfigurationIsShown(t *testing.T) {
 func requireNothingPrinted(t *testing.T, command, configuration string, succeeds bool) {
 	t.Helper()
 	var out bytes.Buffer
-	cmd := support.Command(append(strings.Fields(command), "--config", support.WriteFile(t, "rangegate.yaml", configuration))...)
+	cmd := support.Command(append(strings.Fields(command), "--config",
+		support.WriteFile(t, "rangegate.yaml", configuration))...)
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err := cmd.Run()
 	require.Equal(t, succeeds, err == nil, out.String())

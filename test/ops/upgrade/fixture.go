@@ -16,7 +16,8 @@ const (
 	rangeID = "a5000000-0000-0000-0000-000000000000"
 	group   = "a5000000-0000-0000-0000-000000000006"
 
-	lane1, lane2, lane3 = "a5000000-0000-0000-0000-000000000001", "a5000000-0000-0000-0000-000000000003", "a5000000-0000-0000-0000-000000000005"
+	lane1, lane2, lane3 = "a5000000-0000-0000-0000-000000000001", "a5000000-0000-0000-0000-000000000003",
+		"a5000000-0000-0000-0000-000000000005"
 )
 
 // configured writes a configuration of the range on that store, and returns its path.
@@ -50,7 +51,8 @@ func (p posClient) sell(lane string) soldSession {
 	p.t.Helper()
 	var session support.Session
 	p.Expect(201, "POST", "/sessions",
-		fmt.Sprintf(`{"customer_name": "Jo Smith", "duration": 60, "lane_id": %q, "group_id": %q}`, lane, group)).Decode(p.t, &session)
+		fmt.Sprintf(`{"customer_name": "Jo Smith", "duration": 60, "lane_id": %q, "group_id": %q}`, lane, group)).
+		Decode(p.t, &session)
 	return soldSession{session.ID, session.Lane, session.Minutes}
 }
 

@@ -65,7 +65,8 @@ func TestThereIsNoWayBack(t *testing.T) {
 			require.Equal(t, 1, code, output)
 			require.Contains(t, output, kept.where)
 			require.Contains(t, output,
-				fmt.Sprintf("written by a newer version: its format is %d, this gateway reads up to %d", store.Version+1, store.Version))
+				fmt.Sprintf("written by a newer version: its format is %d, this gateway reads up to %d",
+					store.Version+1, store.Version))
 			require.Contains(t, output, "install that one, or serve from a backup or an export that is older than it")
 			require.True(t, bytes.Equal(before, kept.everything()), "the older gateway has changed %s", kept.where)
 		}
@@ -94,7 +95,8 @@ func buildNewer(t *testing.T) string {
 	text, err := os.ReadFile(source)
 	require.NoError(t, err)
 	constant := []byte("\nconst Version = ")
-	raised := bytes.Replace(text, fmt.Appendf(constant, "%d\n", store.Version), fmt.Appendf(constant, "%d\n", store.Version+1), 1)
+	raised := bytes.Replace(text, fmt.Appendf(constant, "%d\n", store.Version),
+		fmt.Appendf(constant, "%d\n", store.Version+1), 1)
 	require.NotEqual(t, text, raised)
 
 	folder := t.TempDir()

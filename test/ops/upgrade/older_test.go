@@ -42,7 +42,8 @@ func TestServingWhatEachVersionHasLeft(t *testing.T) {
 				history := pos.History()
 				require.Len(t, history, 3)
 				oldest := history[2]
-				require.Equal(t, soldSession{"a5000000-0000-0000-0000-000000000002", lane1, 60}, soldSession{oldest.ID, oldest.Lane, oldest.Minutes})
+				require.Equal(t, soldSession{"a5000000-0000-0000-0000-000000000002", lane1, 60},
+					soldSession{oldest.ID, oldest.Lane, oldest.Minutes})
 				require.Equal(t, "Jo & <Ann> Smith", oldest.Customer)
 				require.Equal(t, "2025-06-01T10:01:00.123Z", oldest.Ended.Format("2006-01-02T15:04:05.000Z07:00"))
 				require.Equal(t, "expired", oldest.Reason)

@@ -133,7 +133,8 @@ func (n Nodes) claim(ctx context.Context, by store.Claimant, expected store.Owne
 	r := server.claim(expected.Range, by.Node, by.Now)
 	claimed := store.Claimed{Ownership: server.ownership(expected.Range)}
 	for _, lane := range r.lanes {
-		if s, err := store.Decode[lanes.Snapshot](lane); err == nil && s.Session != nil && s.Session.Phase == lanes.Running {
+		if s, err := store.Decode[lanes.Snapshot](lane); err == nil && s.Session != nil &&
+			s.Session.Phase == lanes.Running {
 			claimed.Running++
 		}
 	}

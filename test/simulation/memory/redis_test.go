@@ -32,7 +32,11 @@ func TestNodesFareAsOnRedis(t *testing.T) {
 		nodes nodes.Store
 	}{{shared, sharedNodes}, {own, own.Nodes()}}
 
-	machines := []store.Node{{}, {Run: uuid.New(), Name: "a", Address: "a:1"}, {Run: uuid.New(), Name: "b", Address: "b:1"}}
+	machines := []store.Node{
+		{},
+		{Run: uuid.New(), Name: "a", Address: "a:1"},
+		{Run: uuid.New(), Name: "b", Address: "b:1"},
+	}
 	opening := time.Date(2026, 5, 1, 9, 0, 0, 0, time.UTC)
 	rapid.Check(t, func(rt *rapid.T) {
 		ctx, id := t.Context(), uuid.New()
@@ -46,7 +50,8 @@ func TestNodesFareAsOnRedis(t *testing.T) {
 				now := opening.Add(time.Duration(rapid.IntRange(-2, 2).Draw(rt, "now")) * time.Millisecond)
 				var outcomes []store.Claimed
 				for _, s := range stores {
-					outcomes = append(outcomes, s.nodes.Claim(ctx, store.Claimant{Node: by, Now: now}, []store.Ownership{expected})...)
+					outcomes = append(outcomes, s.nodes.Claim(ctx, store.Claimant{Node: by, Now: now},
+						[]store.Ownership{expected})...)
 				}
 				require.Equal(rt, outcomes[0], outcomes[1])
 				records = append(records, outcomes[0].Ownership)
@@ -84,7 +89,8 @@ func TestNodesFareAsOnRedis(t *testing.T) {
 					owner, err := s.nodes.Owners(ctx, []uuid.UUID{id})
 					require.NoError(rt, err)
 					owners = append(owners, owner)
-					confirmed = append(confirmed, kind(s.Confirm(ctx, store.RangeEpoch{Range: id, Epoch: records[len(records)-1].Epoch})))
+					confirmed = append(confirmed,
+						kind(s.Confirm(ctx, store.RangeEpoch{Range: id, Epoch: records[len(records)-1].Epoch})))
 				}
 				require.Equal(rt, owners[0], owners[1])
 				require.Equal(rt, confirmed[0], confirmed[1])

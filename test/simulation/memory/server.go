@@ -36,7 +36,10 @@ type data struct {
 // NewServer returns an empty one.
 func NewServer() *Server {
 	s := &Server{watchers: map[chan store.Ownership]bool{}}
-	s.serve(data{ranges: map[uuid.UUID]*rangeData{}, leases: map[uuid.UUID]lease{}, signedOut: map[[32]byte]time.Time{}}, time.Time{})
+	s.serve(data{
+		ranges: map[uuid.UUID]*rangeData{}, leases: map[uuid.UUID]lease{},
+		signedOut: map[[32]byte]time.Time{},
+	}, time.Time{})
 	return s
 }
 
@@ -62,7 +65,10 @@ func (s *Server) Copy() (restore func()) {
 func (s *Server) Wipe() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.serve(data{ranges: map[uuid.UUID]*rangeData{}, leases: map[uuid.UUID]lease{}, signedOut: map[[32]byte]time.Time{}}, time.Time{})
+	s.serve(data{
+		ranges: map[uuid.UUID]*rangeData{}, leases: map[uuid.UUID]lease{},
+		signedOut: map[[32]byte]time.Time{},
+	}, time.Time{})
 }
 
 func (d data) clone() data {
@@ -175,11 +181,15 @@ func encode(b store.Batch) (encodedBatch, error) {
 		e.keys[key.Name] = one(key)
 	}
 	for _, event := range b.Events {
-		e.events = append(e.events, entry{cursor: event.Cursor, at: event.Event.At, pending: event.Pending(), record: one(event)})
+		e.events = append(e.events, entry{
+			cursor: event.Cursor, at: event.Event.At, pending: event.Pending(),
+			record: one(event),
+		})
 	}
 	for _, ended := range b.Ended {
 		e.ended = append(e.ended, entry{
-			cursor: ended.Cursor, at: ended.At, session: ended.Session.ID, external: ended.Session.Correlation.IDOrNone(), record: one(ended),
+			cursor: ended.Cursor, at: ended.At, session: ended.Session.ID,
+			external: ended.Session.Correlation.IDOrNone(), record: one(ended),
 		})
 	}
 	for _, act := range b.Acts {
@@ -244,7 +254,8 @@ func (r *rangeData) write(b store.Batch, e encodedBatch) {
 		r.acts.put(act)
 		r.LastAct = max(r.LastAct, act.cursor)
 	}
-	r.LastEvent, r.LastEnded, r.LastAct = max(r.LastEvent, b.LastEvent), max(r.LastEnded, b.LastEnded), max(r.LastAct, b.LastAct)
+	r.LastEvent, r.LastEnded, r.LastAct = max(r.LastEvent, b.LastEvent), max(r.LastEnded, b.LastEnded),
+		max(r.LastAct, b.LastAct)
 }
 
 // trimStep is how many records of a log a flush trims at most, besides twice as many as it added.

@@ -170,7 +170,8 @@ func (s *Store) Ended(ctx context.Context, of store.RangeEpoch, session uuid.UUI
 	err = s.read(ctx, of, func(r *rangeData, d *decoder) {
 		for _, e := range slices.Backward(r.ended) {
 			if e.session == session {
-				found, missing = decode[lanes.Ended](d, fmt.Sprint("ended session ", e.cursor, " ", session), e.record), false
+				found, missing = decode[lanes.Ended](d, fmt.Sprint("ended session ", e.cursor, " ", session), e.record),
+					false
 				return
 			}
 		}
@@ -202,7 +203,8 @@ func (s *Store) Events(ctx context.Context, of store.RangeEpoch, after uint64, l
 
 // History implements store.Store.
 func (s *Store) History(ctx context.Context, of store.RangeEpoch, after uint64, limit int) ([]lanes.Ended, error) {
-	return page[lanes.Ended](ctx, s, of, "ended session", func(r *rangeData) log { return r.ended.behind(after, limit) })
+	return page[lanes.Ended](ctx, s, of, "ended session",
+		func(r *rangeData) log { return r.ended.behind(after, limit) })
 }
 
 // HistoryOf implements store.Store.

@@ -68,7 +68,8 @@ func Serve(t *testing.T, settings gateway.Settings) *Gateway {
 	}
 	require.NoError(t, err)
 	g := &Gateway{T: t, stop: stop, ended: make(chan error, 1)}
-	g.URL, g.Operations, g.Controllers = running.Addresses().API, running.Addresses().Operations, running.Addresses().Controllers
+	g.URL, g.Operations, g.Controllers = running.Addresses().API, running.Addresses().Operations,
+		running.Addresses().Controllers
 	go func() {
 		err := running.Run(ctx)
 		if closed := running.Close(); err == nil {
@@ -184,5 +185,8 @@ func (g *Gateway) With(method, url, body string, headers ...string) Answer {
 	text, err := io.ReadAll(response.Body)
 	require.NoError(g.T, err)
 	_ = response.Body.Close()
-	return Answer{response.StatusCode, response.ProtoMajor, response.Cookies(), io.NopCloser(strings.NewReader(string(text)))}
+	return Answer{
+		response.StatusCode, response.ProtoMajor, response.Cookies(),
+		io.NopCloser(strings.NewReader(string(text))),
+	}
 }

@@ -36,7 +36,10 @@ func BenchmarkFromController(b *testing.B) {
 		text []byte
 	}{
 		{"applied", frame.AppliedRevision(7)},
-		{"report", frame.Report(lanes.Report{Log: lanes.Log{ID: "log", Seq: 3}, Kind: lanes.ReportHelp, Session: session, Age: time.Second})},
+		{"report", frame.Report(lanes.Report{
+			Log: lanes.Log{ID: "log", Seq: 3}, Kind: lanes.ReportHelp,
+			Session: session, Age: time.Second,
+		})},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			b.ReportAllocs()

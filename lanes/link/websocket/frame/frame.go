@@ -402,7 +402,10 @@ func State(s ProvenState, now lanes.Instant) []byte {
 		Proof    string    `json:"proof,omitempty"`
 	}{Type: typeState, Revision: s.Revision, Hold: s.Hold, Proof: s.Proof}
 	if current := s.Session; current != nil {
-		message.Session = &session{current.ID, current.Customer, current.Group, current.Phase, milliseconds(current.Remaining(now)), s.Purchasing, nil, nil, nil}
+		message.Session = &session{
+			current.ID, current.Customer, current.Group, current.Phase,
+			milliseconds(current.Remaining(now)), s.Purchasing, nil, nil, nil,
+		}
 		if current.HasOpenEnd() {
 			message.Session.Beyond = new(milliseconds(current.RunsFor(now) - current.Remaining(now)))
 		}

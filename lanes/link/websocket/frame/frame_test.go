@@ -47,7 +47,10 @@ func TestGatewayWrites(t *testing.T) {
 		{"hello, hold on loss", frame.GatewayHello(frame.Greeting{Lane: link.Lane{Range: rangeID, ID: laneID, Epoch: 3, HoldOnLoss: true}}), `{"type":"hello","protocol":1,
 			"range_id":"11111111-1111-4111-8111-111111111111","lane_id":"44444444-4444-4444-8444-000000000001","epoch":3,"on_loss":"hold"}`},
 		{
-			"hello with a key", frame.GatewayHello(frame.Greeting{Lane: link.Lane{Range: rangeID, ID: laneID, Epoch: 3}, Challenge: own}),
+			"hello with a key", frame.GatewayHello(frame.Greeting{
+				Lane:      link.Lane{Range: rangeID, ID: laneID, Epoch: 3},
+				Challenge: own,
+			}),
 			`{"type":"hello","protocol":1,"range_id":"11111111-1111-4111-8111-111111111111","lane_id":"44444444-4444-4444-8444-000000000001",
 			"epoch":3,"on_loss":"run_out","challenge":"` + own + `"}`,
 		},
@@ -55,7 +58,10 @@ func TestGatewayWrites(t *testing.T) {
 			"first state with a key", frame.State(frame.ProvenState{State: link.State{Revision: 1}, Proof: own}, now),
 			`{"type":"state","revision":1,"hold":false,"session":null,"purchase":null,"proof":"` + own + `"}`,
 		},
-		{"no session", state(link.State{Revision: 7}, now), `{"type":"state","revision":7,"hold":false,"session":null,"purchase":null}`},
+		{
+			"no session", state(link.State{Revision: 7}, now),
+			`{"type":"state","revision":7,"hold":false,"session":null,"purchase":null}`,
+		},
 		{"session", state(link.State{Revision: 8, Hold: true, Session: running, Purchasing: true}, now), `{"type":"state","revision":8,"hold":true,
 			"session":{"session_id":"66666666-6666-4666-8666-000000000001","customer_name":"Jo <Smith>","group_id":"33333333-3333-4333-8333-000000000001",
 			"phase":"running","remaining_ms":1798999,"enable_purchasing":true},"purchase":null}`},
@@ -94,7 +100,10 @@ func TestControllerWrites(t *testing.T) {
 			"state":{"hold":false,"session_id":null,"phase":null,"remaining_ms":null,"faults":[]}}`,
 		},
 		{
-			"hello with a key", frame.ControllerHello(frame.Hello{Lane: laneID, Hello: link.Hello{LogID: "log"}, Challenge: own, Proof: theirs}),
+			"hello with a key", frame.ControllerHello(frame.Hello{
+				Lane: laneID, Hello: link.Hello{LogID: "log"},
+				Challenge: own, Proof: theirs,
+			}),
 			`{"type":"hello","protocol":1,"lane_id":"44444444-4444-4444-8444-000000000001","log_id":"log","firmware":"",
 			"state":{"hold":false,"session_id":null,"phase":null,"remaining_ms":null,"faults":[]},
 			"challenge":"` + own + `","proof":"` + theirs + `"}`,
@@ -109,16 +118,25 @@ func TestControllerWrites(t *testing.T) {
 		},
 		{"applied", frame.AppliedRevision(7), `{"type":"applied","revision":7}`},
 		{
-			"entered", frame.Report(lanes.Report{Log: lanes.Log{ID: "log", Seq: 12}, Kind: lanes.ReportEntered, Session: session}),
+			"entered", frame.Report(lanes.Report{
+				Log: lanes.Log{ID: "log", Seq: 12}, Kind: lanes.ReportEntered,
+				Session: session,
+			}),
 			`{"type":"report","seq":12,"session_id":"66666666-6666-4666-8666-000000000001","kind":"entered","age_ms":0}`,
 		},
 		{
-			"purchase", frame.Report(lanes.Report{Log: lanes.Log{Seq: 1}, Kind: lanes.ReportPurchase, Session: session, Purchase: purchase, Items: []lanes.Item{{ID: "time", Qty: 15}}}),
+			"purchase", frame.Report(lanes.Report{
+				Log: lanes.Log{Seq: 1}, Kind: lanes.ReportPurchase, Session: session,
+				Purchase: purchase, Items: []lanes.Item{{ID: "time", Qty: 15}},
+			}),
 			`{"type":"report","seq":1,"session_id":"66666666-6666-4666-8666-000000000001","kind":"purchase","age_ms":0,
 			"purchase_id":"77777777-7777-4777-8777-000000000001","items":[{"id":"time","qty":15}]}`,
 		},
 		{
-			"fault", frame.Report(lanes.Report{Log: lanes.Log{Seq: 2}, Kind: lanes.ReportFault, Age: 1500 * time.Millisecond, Detail: "lamp"}),
+			"fault", frame.Report(lanes.Report{
+				Log: lanes.Log{Seq: 2}, Kind: lanes.ReportFault,
+				Age: 1500 * time.Millisecond, Detail: "lamp",
+			}),
 			`{"type":"report","seq":2,"session_id":null,"kind":"fault","age_ms":1500,"detail":"lamp"}`,
 		},
 	} {
@@ -132,7 +150,8 @@ func TestTheLongestStateFits(t *testing.T) {
 		ID: session, Group: groupID, Customer: strings.Repeat("\u2028", 200), Phase: lanes.Running, Left: 8 * time.Hour,
 		Purchase: &lanes.Purchase{ID: purchase, Phase: lanes.Declined, UserMessage: strings.Repeat("<", 100_000)},
 	}
-	text := frame.State(frame.ProvenState{State: link.State{Revision: 1<<64 - 1, Session: s}, Proof: own}, lanes.Instant{})
+	text := frame.State(frame.ProvenState{State: link.State{Revision: 1<<64 - 1, Session: s}, Proof: own},
+		lanes.Instant{})
 	assert.LessOrEqual(t, len(text), frame.Longest)
 	read, err := frame.FromGateway(text)
 	require.NoError(t, err)
@@ -165,7 +184,10 @@ func TestRulesOfAController(t *testing.T) {
 		inForce  = `{"hold":true,"session_id":"66666666-6666-4666-8666-000000000001","phase":"running","remaining_ms":5}`
 		withSeat = `{"type":"hello","protocol":1,"lane_id":"44444444-4444-4444-8444-000000000001","log_id":"log","state":` + inForce + `}`
 	)
-	proven := string(frame.ControllerHello(frame.Hello{Lane: laneID, Hello: link.Hello{LogID: "log"}, Challenge: theirs, Proof: own}))
+	proven := string(frame.ControllerHello(frame.Hello{
+		Lane: laneID, Hello: link.Hello{LogID: "log"},
+		Challenge: theirs, Proof: own,
+	}))
 	for _, right := range []string{hello, report, bought, withSeat, proven} {
 		_, err := frame.FromController([]byte(right))
 		require.NoError(t, err, right)
@@ -211,10 +233,12 @@ func TestRulesOfAController(t *testing.T) {
 		{withSeat, `5`, `null`, "state.remaining_ms: wants a whole number from 0"},
 		{proven, `"` + theirs + `"`, `""`, "challenge: wants 32 bytes as base64url without padding"},
 		{proven, theirs, theirs + "A", "challenge: wants 32 bytes as base64url without padding"},
-		{proven, theirs, theirs + `\n`, "challenge: wants 32 bytes as base64url without padding"}, // which Go's decoder passes over
+		// which Go's decoder passes over
+		{proven, theirs, theirs + `\n`, "challenge: wants 32 bytes as base64url without padding"},
 		{proven, theirs, theirs[:42] + "+", "challenge: wants 32 bytes as base64url without padding"},
 		{proven, theirs, theirs[:41] + `\n` + "A", "challenge: wants 32 bytes as base64url without padding"},
-		{proven, theirs, theirs[:42] + "9", "challenge: wants 32 bytes as base64url without padding"}, // another spelling of the last byte
+		// another spelling of the last byte
+		{proven, theirs, theirs[:42] + "9", "challenge: wants 32 bytes as base64url without padding"},
 		{proven, own, own[:22], "proof: wants 32 bytes as base64url without padding"},
 		{proven, `"` + own + `"`, "[]", "proof: wants text"},
 	} {
@@ -226,9 +250,16 @@ func TestRulesOfAController(t *testing.T) {
 }
 
 func TestRulesOfAGateway(t *testing.T) {
-	hello := string(frame.GatewayHello(frame.Greeting{Lane: link.Lane{Range: rangeID, ID: laneID, Epoch: 3}, Challenge: theirs}))
-	current := &lanes.Session{ID: session, Group: groupID, Customer: "Jo", Phase: lanes.Waiting, Purchase: &lanes.Purchase{ID: purchase, Phase: lanes.Pending}}
-	state := string(frame.State(frame.ProvenState{State: link.State{Revision: 1, Session: current}, Proof: own}, lanes.Instant{}))
+	hello := string(frame.GatewayHello(frame.Greeting{
+		Lane:      link.Lane{Range: rangeID, ID: laneID, Epoch: 3},
+		Challenge: theirs,
+	}))
+	current := &lanes.Session{
+		ID: session, Group: groupID, Customer: "Jo", Phase: lanes.Waiting,
+		Purchase: &lanes.Purchase{ID: purchase, Phase: lanes.Pending},
+	}
+	state := string(frame.State(frame.ProvenState{State: link.State{Revision: 1, Session: current}, Proof: own},
+		lanes.Instant{}))
 	for _, c := range []struct{ text, before, after, rule string }{
 		{hello, "run_out", "open", "on_loss: wants one of [run_out hold]"},
 		{hello, `"epoch":3`, `"epoch":-3`, "epoch: wants a whole number from 0"},
@@ -238,10 +269,17 @@ func TestRulesOfAGateway(t *testing.T) {
 		{state, own, own + "=", "proof: wants 32 bytes as base64url without padding"},
 		{state, `"hold":false,`, "", "hold: wants true or false"},
 		{state, `"remaining_ms":0`, `"remaining_ms":null`, "session.remaining_ms: wants a whole number from 0"},
-		{state, `"user_message":""`, `"user_message":null`, "purchase.user_message: wants text"}, // the gateway always sends one
-		{state, `"remaining_ms":0`, `"remaining_ms":0,"warn_at_ms":[-1]`, "session.warn_at_ms: wants a whole number from 0"},
+		// the gateway always sends one
+		{state, `"user_message":""`, `"user_message":null`, "purchase.user_message: wants text"},
+		{
+			state, `"remaining_ms":0`, `"remaining_ms":0,"warn_at_ms":[-1]`,
+			"session.warn_at_ms: wants a whole number from 0",
+		},
 		{state, `"remaining_ms":0`, `"remaining_ms":0,"warn_at_ms":5`, "session.warn_at_ms: wants a list"},
-		{state, `"remaining_ms":0`, `"remaining_ms":0,"start_at_ms":-1`, "session.start_at_ms: wants a whole number from 0"},
+		{
+			state, `"remaining_ms":0`, `"remaining_ms":0,"start_at_ms":-1`,
+			"session.start_at_ms: wants a whole number from 0",
+		},
 		{state, "pending", "maybe", "purchase.phase: wants one of [pending accepted refused unresolved]"},
 		{`{"type":"ack","log_id":"log","seq":0}`, "", "", "seq: wants a whole number from 1"},
 	} {

@@ -19,14 +19,19 @@ func FuzzFrame(f *testing.F) {
 	}
 	for _, text := range [][]byte{
 		frame.GatewayHello(frame.Greeting{Lane: link.Lane{Range: rangeID, ID: laneID, Epoch: 3}, Challenge: theirs}),
-		frame.State(frame.ProvenState{State: link.State{Revision: 1, Session: running, Purchasing: true}, Proof: own}, lanes.Instant{}),
+		frame.State(frame.ProvenState{State: link.State{Revision: 1, Session: running, Purchasing: true}, Proof: own},
+			lanes.Instant{}),
 		frame.Ack(lanes.Log{ID: "log", Seq: 1}),
 		frame.ControllerHello(frame.Hello{Lane: laneID, Hello: link.Hello{
-			LogID: "log", Firmware: "1", Session: session, Phase: lanes.Paused, Left: time.Second, Faults: []string{"lamp"},
+			LogID: "log", Firmware: "1", Session: session, Phase: lanes.Paused, Left: time.Second,
+			Faults: []string{"lamp"},
 		}, Challenge: own, Proof: theirs}),
 		frame.AppliedRevision(7),
 		frame.Report(lanes.Report{Log: lanes.Log{Seq: 1}, Kind: lanes.ReportHelp, Age: time.Second}),
-		frame.Report(lanes.Report{Log: lanes.Log{Seq: 2}, Kind: lanes.ReportPurchase, Purchase: purchase, Items: []lanes.Item{{ID: "time", Qty: 1}}}),
+		frame.Report(lanes.Report{
+			Log: lanes.Log{Seq: 2}, Kind: lanes.ReportPurchase, Purchase: purchase,
+			Items: []lanes.Item{{ID: "time", Qty: 1}},
+		}),
 		frame.Report(lanes.Report{Log: lanes.Log{Seq: 3}, Kind: lanes.ReportFault, Detail: "lamp"}),
 		[]byte(`{"type":"report","seq":1e3,"kind":"\ud800"}`), []byte("{"), []byte("null"),
 	} {
@@ -45,7 +50,8 @@ func FuzzFrame(f *testing.F) {
 		if err != nil || message == nil {
 			return
 		}
-		if s, ok := message.(frame.ProvenState); ok && s.Session != nil && s.Session.Purchase != nil && len(s.Session.Purchase.UserMessage) > 1000 {
+		if s, ok := message.(frame.ProvenState); ok && s.Session != nil && s.Session.Purchase != nil &&
+			len(s.Session.Purchase.UserMessage) > 1000 {
 			return // encoding truncates it
 		}
 		repeated, err := frame.FromGateway(rewritten(message))

@@ -55,7 +55,9 @@ func (h Handshake) VerifyGateway(proof string, epoch uint64) bool {
 // proof computes the proof of a side. Only the last part may have a line break in it, so each text has one reading.
 func (h Handshake) proof(side, theirs, own, last string) string {
 	sum := hmac.New(sha256.New, []byte(h.Key))
-	_, _ = sum.Write([]byte(Subprotocol + " " + side + "\n" + h.Lane.String() + "\n" + theirs + "\n" + own + "\n" + last)) // never fails
+	// never fails
+	_, _ = sum.Write([]byte(Subprotocol + " " + side + "\n" + h.Lane.String() + "\n" + theirs + "\n" +
+		own + "\n" + last))
 	return tokens.EncodeToString(sum.Sum(nil))
 }
 
@@ -65,7 +67,8 @@ func (o object) optionalToken(key string) string {
 		return ""
 	}
 	text := o.text(key)
-	if decoded, err := tokens.DecodeString(text); err != nil || len(decoded) != tokenBytes || len(text) != tokens.EncodedLen(tokenBytes) {
+	if decoded, err := tokens.DecodeString(text); err != nil || len(decoded) != tokenBytes ||
+		len(text) != tokens.EncodedLen(tokenBytes) {
 		o.fail(key, "32 bytes as base64url without padding")
 		return ""
 	}

@@ -33,8 +33,10 @@ func TestProofs(t *testing.T) {
 		sum.Write([]byte(text))
 		return base64.RawURLEncoding.EncodeToString(sum.Sum(nil))
 	}
-	controllers := sign("rangegate.lane.v1 controller\n44444444-4444-4444-8444-000000000001\n" + own + "\n" + theirs + "\nthe log")
-	gateways := sign("rangegate.lane.v1 gateway\n44444444-4444-4444-8444-000000000001\n" + theirs + "\n" + own + "\n18446744073709551615")
+	controllers := sign("rangegate.lane.v1 controller\n44444444-4444-4444-8444-000000000001\n" + own + "\n" +
+		theirs + "\nthe log")
+	gateways := sign("rangegate.lane.v1 gateway\n44444444-4444-4444-8444-000000000001\n" + theirs + "\n" + own +
+		"\n18446744073709551615")
 	assert.Equal(t, controllers, handshake().ControllerProof("the log"))
 	assert.Equal(t, gateways, handshake().GatewayProof(1<<64-1))
 	assert.True(t, handshake().VerifyController(controllers, "the log"))
@@ -49,7 +51,10 @@ func TestAProofProvesOneThing(t *testing.T) {
 		"another lane":                   func(h *frame.Handshake) { h.Lane = uuid.New() },
 		"another gateway's challenge":    func(h *frame.Handshake) { h.Gateway = frame.NewChallenge() },
 		"another controller's challenge": func(h *frame.Handshake) { h.Controller = frame.NewChallenge() },
-		"the challenges swapped":         func(h *frame.Handshake) { h.Gateway, h.Controller = h.Controller, h.Gateway },
+		"the challenges swapped": func(h *frame.Handshake) {
+			h.Gateway,
+				h.Controller = h.Controller, h.Gateway
+		},
 	} {
 		h := handshake()
 		other(&h)

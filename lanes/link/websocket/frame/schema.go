@@ -39,9 +39,10 @@ var schema = sync.OnceValue(func() []byte {
 		"$schema": "https://json-schema.org/draft/2020-12/schema",
 		"$id":     SchemaID,
 		"title":   "Lane link, version 1",
-		"description": fmt.Sprintf("The messages between a gateway and a lane's controller, over a WebSocket with the subprotocol %s: JSON in UTF-8, each a "+
-			"text message of at most %d bytes. A whole number is written without sign, fraction or exponent. Both sides ignore messages of other "+
-			"types and keys that are not listed. null is the same as a key that is missing.", Subprotocol, Longest),
+		"description": fmt.Sprintf("The messages between a gateway and a lane's controller, over a WebSocket with "+
+			"the subprotocol %s: JSON in UTF-8, each a text message of at most %d bytes. A whole number is written "+
+			"without sign, fraction or exponent. Both sides ignore messages of other types and keys that are not "+
+			"listed. null is the same as a key that is missing.", Subprotocol, Longest),
 		"anyOf": []any{map[string]any{"$ref": "#/$defs/fromGateway"}, map[string]any{"$ref": "#/$defs/fromController"}},
 		"$defs": definitions,
 	})
@@ -178,7 +179,8 @@ var (
 	flagRule = ruleOf("boolean")
 	// Others are decoded, and refused as a purchase.
 	quantityRule = ruleOf("integer", "minimum", 1, "maximum", 1_000_000)
-	idRule       = ruleOf("string", "format", "uuid", "pattern", "^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$",
+	idRule       = ruleOf("string", "format", "uuid", "pattern",
+		"^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$",
 		"not", map[string]any{"const": uuid.Nil.String()})
 	tokenRule = ruleOf("string", "pattern", "^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$")
 	listRule  = ruleOf("array", "items", map[string]any{"type": "string"})
@@ -207,19 +209,22 @@ const (
 
 // meanings are what the keys mean, by their paths. Those of a type and a side share the type.
 var meanings = map[string]string{
-	"hello.type":      "The first message of each side; the gateway's comes first",
-	"hello.protocol":  "The version of the protocol",
-	"hello.range_id":  "The range",
-	"hello.lane_id":   "The lane that the connection is for",
-	"hello.epoch":     "Of the gateway's ownership of the range: a controller that has seen a higher proven one refuses",
-	"hello.on_loss":   "What to do after 15 s without a sign of life: run_out, what runs goes on to its end; hold, lock now",
+	"hello.type":     "The first message of each side; the gateway's comes first",
+	"hello.protocol": "The version of the protocol",
+	"hello.range_id": "The range",
+	"hello.lane_id":  "The lane that the connection is for",
+	"hello.epoch": "Of the gateway's ownership of the range: a controller that has seen a higher " +
+		"proven one refuses",
+	"hello.on_loss": "What to do after 15 s without a sign of life: run_out, what runs goes on to its " +
+		"end; hold, lock now",
 	"hello.challenge": challengeMeaning,
 	"hello.proof":     proofMeaning,
 	"hello.log_id":    "Names the report log: one that is lost starts a new name from 1",
 	"hello.firmware":  "For people",
 	"hello.state":     "What is in force now",
 
-	"hello.capabilities": "What the controller can do beside the protocol; open_end: it keeps a line open for beyond_ms. A gateway ignores those that it does not know; null: nothing",
+	"hello.capabilities": "What the controller can do beside the protocol; open_end: it keeps a line open for " +
+		"beyond_ms. A gateway ignores those that it does not know; null: nothing",
 
 	"hello.state.hold":         "The fire line is locked by a hold",
 	"hello.state.session_id":   "The session that is in force; null: none",
@@ -238,14 +243,18 @@ var meanings = map[string]string{
 	"state.session.phase":             "waiting and paused: the fire line is locked; running: open",
 	"state.session.remaining_ms":      "Milliseconds left when this was sent; at zero the controller locks by itself",
 	"state.session.enable_purchasing": "The customer may buy at the lane",
-	"state.session.beyond_ms":         "For so many milliseconds the line stays open once the remaining ones are used up, by a controller that can; null: it locks at zero",
-	"state.session.warn_at_ms":        "With so many milliseconds left the controller warns the customer by itself; null: it does not",
-	"state.session.start_at_ms":       "While it waits, and the link is up: in so many milliseconds the session begins by itself; null: it does not",
-	"state.purchase":                  "The latest purchase of the session; null: none",
-	"state.purchase.purchase_id":      "The id that the controller gave it",
-	"state.purchase.phase":            "unresolved: nobody knows yet, staff settle it",
-	"state.purchase.user_message":     "For the customer, up to 1,000 characters, where the purchase was refused or is unresolved; may be empty",
-	"state.proof":                     proofMeaning + ", in the first state of a connection",
+	"state.session.beyond_ms": "For so many milliseconds the line stays open once the remaining ones are " +
+		"used up, by a controller that can; null: it locks at zero",
+	"state.session.warn_at_ms": "With so many milliseconds left the controller warns the customer by itself; " +
+		"null: it does not",
+	"state.session.start_at_ms": "While it waits, and the link is up: in so many milliseconds the session begins " +
+		"by itself; null: it does not",
+	"state.purchase":             "The latest purchase of the session; null: none",
+	"state.purchase.purchase_id": "The id that the controller gave it",
+	"state.purchase.phase":       "unresolved: nobody knows yet, staff settle it",
+	"state.purchase.user_message": "For the customer, up to 1,000 characters, where the purchase was refused or " +
+		"is unresolved; may be empty",
+	"state.proof": proofMeaning + ", in the first state of a connection",
 
 	"ack.type":   "That report and every one before it of that log are saved: forget them",
 	"ack.log_id": "The report log",
@@ -254,9 +263,10 @@ var meanings = map[string]string{
 	"applied.type":     "That state is in force",
 	"applied.revision": "The state's",
 
-	"report.type":        "Something happened: kept until it is acknowledged, and sent again after a reconnect",
-	"report.seq":         "Grows by one within the log",
-	"report.kind":        "entered, help, carrier_hit, purchase, fault, fault_cleared, cleared; a gateway acknowledges those that it does not know",
+	"report.type": "Something happened: kept until it is acknowledged, and sent again after a reconnect",
+	"report.seq":  "Grows by one within the log",
+	"report.kind": "entered, help, carrier_hit, purchase, fault, fault_cleared, cleared; a gateway " +
+		"acknowledges those that it does not know",
 	"report.session_id":  "The session that it is about; null: none",
 	"report.age_ms":      "How many milliseconds ago it happened, when this was sent",
 	"report.purchase_id": "A new UUID for each purchase; the same one again is the same purchase",

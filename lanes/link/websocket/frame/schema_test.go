@@ -46,7 +46,10 @@ func compiled(t *testing.T, part string) *jsonschema.Schema {
 // decoded breaks it. What the schema is stricter about is what a sender should do, and a receiver need not
 // insist on.
 func TestWhatKeepsTheSchemaIsDecoded(t *testing.T) {
-	decoders := map[string]func([]byte) (any, error){"fromGateway": frame.FromGateway, "fromController": frame.FromController}
+	decoders := map[string]func([]byte) (any, error){
+		"fromGateway":    frame.FromGateway,
+		"fromController": frame.FromController,
+	}
 	values := []any{
 		nil, true, "", "running", "purchase", "fault", "hello", 0, 1, -1, 1.5, uint64(1 << 63),
 		json.Number("99999999999999999999"),
@@ -63,20 +66,27 @@ func TestWhatKeepsTheSchemaIsDecoded(t *testing.T) {
 		return refused || value == "7D9F2C4E-31B8-4A56-9C0D-5E8F1A2B3C4D"
 	}
 	id := uuid.NewString()
-	session := fmt.Sprintf(`{"session_id":%q,"customer_name":"Jo","group_id":%q,"phase":"running","remaining_ms":1000,"enable_purchasing":true,"warn_at_ms":[300000,60000],"start_at_ms":5000}`, id, id)
+	session := fmt.Sprintf(
+		`{"session_id":%q,"customer_name":"Jo","group_id":%q,"phase":"running","remaining_ms":1000,"enable_purchasing":true,"warn_at_ms":[300000,60000],"start_at_ms":5000}`, id, id)
 	kept, broken := 0, 0
 	for part, messages := range map[string][]string{
 		"fromGateway": {
-			fmt.Sprintf(`{"type":"hello","protocol":1,"range_id":%q,"lane_id":%q,"epoch":3,"on_loss":"hold","challenge":%q}`, id, id, own),
-			fmt.Sprintf(`{"type":"state","revision":1,"hold":false,"session":%s,"purchase":{"purchase_id":%q,"phase":"refused","user_message":"No."},"proof":%q}`, session, id, own),
+			fmt.Sprintf(
+				`{"type":"hello","protocol":1,"range_id":%q,"lane_id":%q,"epoch":3,"on_loss":"hold","challenge":%q}`,
+				id, id, own),
+			fmt.Sprintf(
+				`{"type":"state","revision":1,"hold":false,"session":%s,"purchase":{"purchase_id":%q,"phase":"refused","user_message":"No."},"proof":%q}`, session, id, own),
 			`{"type":"state","revision":1,"hold":true,"session":null,"purchase":null}`,
 			`{"type":"ack","log_id":"log","seq":12}`,
 		},
 		"fromController": {
-			fmt.Sprintf(`{"type":"hello","protocol":1,"lane_id":%q,"log_id":"log","firmware":"1","state":{"hold":true,"session_id":%q,"phase":"paused","remaining_ms":5,"faults":["lamp"]},"challenge":%q,"proof":%q}`, id, id, own, own),
-			fmt.Sprintf(`{"type":"hello","protocol":1,"lane_id":%q,"log_id":"log","state":{"hold":true,"session_id":null,"phase":null,"remaining_ms":null}}`, id),
+			fmt.Sprintf(
+				`{"type":"hello","protocol":1,"lane_id":%q,"log_id":"log","firmware":"1","state":{"hold":true,"session_id":%q,"phase":"paused","remaining_ms":5,"faults":["lamp"]},"challenge":%q,"proof":%q}`, id, id, own, own),
+			fmt.Sprintf(
+				`{"type":"hello","protocol":1,"lane_id":%q,"log_id":"log","state":{"hold":true,"session_id":null,"phase":null,"remaining_ms":null}}`, id),
 			`{"type":"applied","revision":7}`,
-			fmt.Sprintf(`{"type":"report","seq":1,"session_id":%q,"kind":"purchase","age_ms":0,"purchase_id":%q,"items":[{"id":"time","qty":15}]}`, id, id),
+			fmt.Sprintf(
+				`{"type":"report","seq":1,"session_id":%q,"kind":"purchase","age_ms":0,"purchase_id":%q,"items":[{"id":"time","qty":15}]}`, id, id),
 			`{"type":"report","seq":2,"session_id":null,"kind":"fault","age_ms":10,"detail":"lamp"}`,
 			`{"type":"report","seq":3,"kind":"something new","age_ms":10}`,
 		},
@@ -93,7 +103,8 @@ func TestWhatKeepsTheSchemaIsDecoded(t *testing.T) {
 				require.True(t, decoded, "it keeps the schema: %s: %v", text, err)
 			} else {
 				broken++
-				require.True(t, !decoded || stricter(text, value), "it breaks the schema, and is decoded: %s: %v", text, broke)
+				require.True(t, !decoded || stricter(text, value), "it breaks the schema, and is decoded: %s: %v",
+					text, broke)
 			}
 		}
 		for _, message := range messages {

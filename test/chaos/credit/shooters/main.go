@@ -49,7 +49,10 @@ func run(path, url string) error {
 	if err != nil {
 		return err
 	}
-	file, err := sqlite.Open(path, store.Retention{Events: time.Hour, History: time.Hour, Names: time.Hour, Cap: 1_000_000})
+	file, err := sqlite.Open(path, store.Retention{
+		Events: time.Hour, History: time.Hour, Names: time.Hour,
+		Cap: 1_000_000,
+	})
 	if err != nil {
 		return err
 	}
@@ -115,7 +118,8 @@ func sell(ctx context.Context, r *actors.Range) error {
 			continue
 		}
 		sale := lanes.Create{
-			Session: uuid.New(), Group: credit.Group, Customer: "Jo Smith", Minutes: credit.Sold, Purchasing: true, AutoStart: true,
+			Session: uuid.New(), Group: credit.Group, Customer: "Jo Smith", Minutes: credit.Sold, Purchasing: true,
+			AutoStart: true,
 		}
 		if _, err := r.Create(ctx, lane, sale, nil); err != nil {
 			return err
