@@ -2,6 +2,8 @@ package actors
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -32,6 +34,13 @@ func (g *Gateway) Running() []nodes.Running {
 		}
 	}
 	return running
+}
+
+// Lost lists the ranges that ran here until another process claimed them, and do not run here again.
+func (g *Gateway) Lost() []uuid.UUID {
+	g.mu.RLock()
+	defer g.mu.RUnlock()
+	return slices.Collect(maps.Keys(g.elsewhere))
 }
 
 // RunningReady reports whether every lane of the ranges that run here is loaded, and the store takes writes.

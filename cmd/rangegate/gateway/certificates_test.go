@@ -88,7 +88,7 @@ func TestARefusedReloadReplacesNoCertificate(t *testing.T) {
 			log: zerolog.Nop(), clock: clocktest.New(),
 			read: func() (config.Config, error) { return next, nil },
 		}
-		s.ownership = single{s, nil}
+		s.ownership = newSingle(s, nil)
 		s.actors = actors.NewGateway(s.clock, nil, metrics.New(registry), s.log)
 		defer func() { require.NoError(t, s.actors.Stop(t.Context())) }()
 		running, _, err := s.build(before, nil)

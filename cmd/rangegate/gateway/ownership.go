@@ -34,43 +34,6 @@ type ownership interface {
 
 var errNotReady = errors.New("not ready: lanes are still being brought back, or the store takes no writes")
 
-// single is the ownership of a process that serves every range.
-type single struct {
-	*Gateway
-	retire []uuid.UUID
-}
-
-// start recovers the ranges from the store. The error names every lane in use that the configuration has
-// lost.
-func (s single) start(ctx context.Context) error {
-	var all []actors.Settings
-	for _, r := range s.current.Load().ranges {
-		settings := r.settings
-		settings.Retire = s.retire
-		all = append(all, settings)
-	}
-	err := s.actors.StartRanges(ctx, all)
-	if errors.Is(err, actors.ErrLayout) {
-		return Misconfigured{err}
-	}
-	return err
-}
-
-func (s single) reload(_ context.Context, changes actors.Reload, apply func(actors.Reload) error) error {
-	return apply(changes)
-}
-
-func (s single) ready() error {
-	if !s.actors.Ready(len(s.current.Load().ranges)) {
-		return errNotReady
-	}
-	return nil
-}
-
-func (s single) leave() {}
-
-func (s single) stop(ctx context.Context) error { return s.actors.Stop(ctx) }
-
 // shared is the ownership of one node among several.
 type shared struct {
 	*Gateway
@@ -82,7 +45,7 @@ type shared struct {
 // this one by.
 func newOwnership(g *Gateway, c config.Config, listening string, retire []uuid.UUID) ownership {
 	if c.Nodes == nil || g.stores.Nodes == nil {
-		return single{g, retire}
+		return newSingle(g, retire)
 	}
 	var refusing func() string
 	if clock, ok := g.clock.(*clock.Shared); ok {
