@@ -12,16 +12,17 @@ import (
 	"rangegate/lanes"
 )
 
-// A process that serves every range can lose one to a process that is dead: Redis may carry out that one's claim late,
-// after it was killed. Then nobody serves the range. So a lost range is claimed again once nothing is saved of it any
-// more. Whoever serves a range saves a checkpoint of it every ten seconds: two processes that are configured with the
-// same range by mistake do not take it from each other.
+// A process that serves every range can lose one to a process that is dead: Redis may carry out that one's claim
+// late, after it was killed. Then nobody serves the range. So a lost range is claimed again once nothing more is saved
+// of it. Whoever serves a range saves a checkpoint of it every ten seconds: two processes that are configured with
+// the same range by mistake do not take it from each other.
 
 const (
-	// lookAfter is the time between two looks at what is saved of a lost range, longer than that between two checkpoints.
+	// lookAfter is the time between two looks at what is saved of a lost range, and is longer than that between
+	// two checkpoints.
 	lookAfter = 15 * time.Second
-	// unchangedLooks is how many looks in a row have to find nothing new. The store answers each of them: an owner could
-	// have saved something between them.
+	// unchangedLooks is how many looks in a row have to find nothing new. The store answers each of them: an owner
+	// could have saved something between them.
 	unchangedLooks = 3
 )
 
@@ -144,5 +145,6 @@ func (s *single) reclaim(id uuid.UUID) {
 	if err := s.actors.StartRange(s.life, s.settingsOf(id)); err != nil {
 		line = s.log.Error().Err(err)
 	}
-	line.Stringer("range_id", id).Msg("nothing is saved any more of a range that another process has claimed: it is claimed again")
+	line.Stringer("range_id", id).
+		Msg("nothing is saved any more of a range that another process has claimed: it is claimed again")
 }
