@@ -72,9 +72,10 @@ type pendingSave struct {
 	change  lanes.Change
 	events  []lanes.Logged
 	kept    *lanes.KeptAnswer
-	lanes   []lanes.Lane // of the change: this one, and the destination of a move
-	inForce bool         // it closes, and is the lane in force although it is not saved
-	shown   bool         // on the board; the committer's
+	lanes   []lanes.Lane  // of the change: this one, and the destination of a move
+	inForce bool          // it closes, and is the lane in force although it is not saved
+	shown   bool          // on the board; the committer's
+	write   *commit.Write // of the change
 }
 
 // The messages of a lane besides *request. Others stand with what they are about: link.go, reports.go,
@@ -89,6 +90,7 @@ type (
 		supervised.Taken
 		pending *pendingSave
 		outcome commit.Outcome
+		flush   *commit.FlushSpan // nil: it is in no trace
 	}
 	timeUp        struct{ timer uint64 }
 	rearm         struct{} // timers stood still while the machine was suspended
@@ -253,7 +255,7 @@ func (l *laneActor) load() {
 func (l *laneActor) resume(lane lanes.Lane) {
 	l.loaded = true
 	l.swap(lane, nil)
-	l.r.purchases.Start(l.lane)
+	l.r.purchases.Start(l.lane, lanes.Span{})
 	l.reconcileHolds()
 	l.recountTurn()
 	if l.parked {
@@ -371,6 +373,7 @@ func (l *laneActor) decide(q *request) (change lanes.Change, decided bool) {
 	}
 	q.decided, q.session = l.now.Mono, sessionOn(l.lane)
 	change, err := l.lane.Decide(q.at, q.command)
+	q.noteDecided()
 	if err == nil && q.claim != nil {
 		q.kept = q.claim.Answer(change.Answer, q.at)
 	}
@@ -394,7 +397,9 @@ func (l *laneActor) close(q *request, change lanes.Change) {
 		return
 	}
 	closed, _ := l.queue.afterClosings(change.Lane, l.now)
+	l.link.cause = q
 	l.want(closed)
+	l.link.cause = nil
 	deadline, running := l.lane.Deadline()
 	if running && q.by == lanes.ByTimer && !deadline.Before(l.r.since) { // before that no process could stop it
 		now := l.r.clock.Now()
@@ -431,13 +436,21 @@ func (l *laneActor) save(q *request, change lanes.Change) {
 	change.AskedBy(q.by)
 	p.events = make([]lanes.Logged, 0, len(change.Events)+len(q.events))
 	for _, event := range change.Events {
-		p.events = l.r.delivery.Append(p.events, event, q.traceID())
+		p.events = l.r.delivery.Append(p.events, event, q.traceID(), q.span())
 	}
 	p.events = append(p.events, q.events...)
 	w := &commit.Write{
-		Lanes: p.lanes, Events: p.events, Kept: p.kept, Holds: q.holds,
+		Lanes:    p.lanes,
+		Events:   p.events,
+		Kept:     p.kept,
+		Holds:    q.holds,
 		Acts:     q.acts(l.lane, change, l.r.settings()),
-		MustSave: change.Closing, Awaited: q.reply != nil, Gathers: q.begins(), Trace: q.traceID(), Done: p.outcome,
+		MustSave: change.Closing,
+		Awaited:  q.reply != nil,
+		Gathers:  q.begins(),
+		Trace:    q.traceID(),
+		Span:     q.span(),
+		Done:     p.outcome,
 	}
 	if change.Ended != nil {
 		w.Ended = []lanes.Ended{*change.Ended}
@@ -445,6 +458,7 @@ func (l *laneActor) save(q *request, change lanes.Change) {
 	if q.ticket != nil {
 		w.Cancelled = q.ticket.void
 	}
+	p.write = w
 	l.r.committer.Save(w)
 	l.pending, l.current = p, nil
 }
@@ -467,7 +481,7 @@ func (p *pendingSave) outcome(outcome commit.Outcome) {
 		p.request.answer(nil, outcome.Err())
 	}
 	// After a restart of the tree the lane has another actor.
-	r.addresses.sendTo(p.life.id, &saveResult{pending: p, outcome: outcome})
+	r.addresses.sendTo(p.life.id, &saveResult{pending: p, outcome: outcome, flush: p.write.FlushedBy})
 }
 
 // settle ends a save, by its outcome and by whether the change closes the fire line. An unresolved save has
@@ -489,12 +503,17 @@ func (l *laneActor) settle(m *saveResult) {
 		l.pending, l.storeStalled = nil, false
 	}
 	l.settled = m // leave ends its request after a panic
+	if traced := p.request.traced; traced != nil {
+		traced.flush = m.flush
+	}
 	switch m.outcome {
 	case commit.Saved:
 		if !p.inForce {
 			l.swap(p.change.Lane, p.change.Other)
+			l.link.cause = p.request
 			l.open()
-			l.r.purchases.Start(l.lane)
+			l.link.cause = nil
+			l.r.purchases.Start(l.lane, p.request.span())
 		}
 		l.answer(p)
 	case commit.Unresolved:

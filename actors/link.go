@@ -37,6 +37,9 @@ type laneLink struct {
 	grace      *time.Timer       // of the time that a lane stays usable without its link
 	contest    *time.Timer       // of the time that a refused second controller is shown
 	unfinished []*holds.Progress // that wait for a confirmation of the hardware
+
+	cause       *request   // whose state is being sent, nil for any other
+	unconfirmed *stateSent // the newest one that a traced request has caused, until the hardware confirms it
 }
 
 // The messages about a lane's link and its fire line.
@@ -142,6 +145,7 @@ func (k *laneLink) dial() {
 
 // redialLater arms the back-off, with full jitter. Whatever the failed connection still says is stale.
 func (k *laneLink) redialLater(down *hardware.Down, now lanes.Instant) {
+	k.recordApplied(0, "link_down")
 	k.made, k.newest = nil, k.r.dialNumber.Add(1)
 	backoff, next := rand.N(down.Within), &redial{k.newest}
 	stopTimer(&k.retry)
@@ -229,12 +233,14 @@ func (k *laneLink) sendState(state link.State) {
 			k.r.tree.Send(k.connection, &broken{k.newest, hardware.ErrDriver})
 		}
 	}()
+	k.noteSent(state.Revision)
 	k.made.Send(state)
 }
 
 // applied handles the hardware's confirmation of a state.
 func (k *laneLink) applied(m *applied, now lanes.Instant) {
 	if m.dial == k.newest {
+		k.recordApplied(m.revision, "")
 		k.carryOut(k.line.Applied(m.revision), now)
 	}
 }

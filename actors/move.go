@@ -131,5 +131,5 @@ func (l *laneActor) movedIn(m *movedIn) {
 	l.ticket = nil
 	l.swap(m.lane, nil)
 	l.open()
-	l.r.purchases.Start(l.lane)
+	l.r.purchases.Start(l.lane, lanes.Span{})
 }

@@ -121,6 +121,7 @@ func (r *Range) record(ctx context.Context, act lanes.Act) {
 	r.committer.Save(&commit.Write{
 		Acts:  []lanes.Act{act},
 		Trace: id,
+		Span:  trace.Span(ctx),
 		Done: func(outcome commit.Outcome) {
 			if outcome != commit.Saved {
 				traced(r.log.Warn(), id).Err(outcome.Err()).Str("who", act.Who).Str("what", act.What).
@@ -394,6 +395,7 @@ func freeKey(q *request, err error) error {
 // ask sends the request to the lane and waits for the reply.
 func (r *Range) ask(ctx context.Context, lane uuid.UUID, q *request) (*lanes.SessionView, error) {
 	q.reply = make(chan reply, 1)
+	q.begin(r.metrics.Tracer)
 	r.addresses.sendTo(lane, q)
 	select {
 	case answer := <-q.reply:
@@ -410,6 +412,7 @@ func (r *Range) askAboutPurchase(
 	ctx context.Context, lane uuid.UUID, command lanes.Command, outcome []lanes.Logged,
 ) ([]lanes.Logged, error) {
 	q := &request{ctx: ctx, command: command, by: lanes.ByLane, events: outcome, reply: make(chan reply, 1)}
+	q.begin(r.metrics.Tracer)
 	r.addresses.sendTo(lane, q)
 	select {
 	case answer := <-q.reply:

@@ -76,9 +76,16 @@ func (g *Gateway) recover(ctx context.Context, s Settings, epoch uint64) (*Range
 	}
 	r.EventLog = r.delivery.EventLog(r.once.Do, r.EventsKeptBehind)
 	r.purchases = purchases.New(purchases.Deps{
-		Life: r.life, Clock: r.clock, Log: r.log, Ended: r.metrics.Purchases, Delivery: r.delivery, Go: r.background.Go,
+		Life:      r.life,
+		Clock:     r.clock,
+		Log:       r.log,
+		Ended:     r.metrics.Purchases,
+		Tracer:    r.metrics.Tracer,
+		Delivery:  r.delivery,
+		Go:        r.background.Go,
 		Catalogue: func() purchases.Catalogue { return r.settings().Catalogue },
-		Find:      r.FindPurchase, Ask: r.askAboutPurchase,
+		Find:      r.FindPurchase,
+		Ask:       r.askAboutPurchase,
 	})
 	r.Simulator = simulation.New(simulation.Deps{
 		Life: r.life, Clock: r.clock, Log: r.log, Delivery: r.delivery, Go: r.background.Go,
@@ -235,7 +242,7 @@ func (r *Range) retire(lane lanes.Lane, now lanes.Instant) *commit.Write {
 		}
 	}
 	for _, event := range change.Events {
-		w.Events = r.delivery.Append(w.Events, event, "")
+		w.Events = r.delivery.Append(w.Events, event, "", lanes.Span{})
 	}
 	return w
 }

@@ -45,6 +45,7 @@ type request struct {
 	session  uuid.UUID         // on the lane when it was decided, or afterwards
 	answered bool              // its duration is counted
 	saved    atomic.Bool       // its change is durable, whether or not its lane knows
+	traced   *tracedRequest    // nil: nothing is traced
 }
 
 type reply struct {
@@ -142,6 +143,9 @@ func (r *request) end(saved bool) {
 
 func (r *request) traceID() string { return trace.ID(r.ctx) }
 
+// span is the request's place in that trace.
+func (r *request) span() lanes.Span { return trace.Span(r.ctx) }
+
 // wasClosed reports whether its fire line was closed before it came to the lane.
 func (r *request) wasClosed() bool { return !r.closed.Wall.IsZero() }
 
@@ -230,7 +234,13 @@ func logLine(r *Range, lane lanes.Lane, q *request, err error, changes bool) *ze
 	now, session := r.clock.Now(), cmp.Or(q.session, sessionOn(lane))
 	took, first := q.duration(now)
 	if first {
-		r.metrics.CommandSeconds.WithLabelValues(command).Observe(took.Seconds())
+		r.metrics.Tracer.Observe(
+			r.metrics.CommandSeconds.WithLabelValues(command),
+			took.Seconds(),
+			q.traceID(),
+			q.span(),
+		)
+		q.record(r, lane, result, isPassing(err))
 	}
 	level := zerolog.InfoLevel
 	switch {

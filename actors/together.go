@@ -265,7 +265,13 @@ func (t *together) closeAlone() {
 
 // save saves all changes in one write, and waits for its outcome.
 func (t *together) save() error {
-	w := &commit.Write{Awaited: true, Cancelled: &t.void, Trace: t.requests[0].traceID(), Done: t.outcome}
+	w := &commit.Write{
+		Awaited:   true,
+		Cancelled: &t.void,
+		Trace:     t.requests[0].traceID(),
+		Span:      t.requests[0].span(),
+		Done:      t.outcome,
+	}
 	settings := t.r.settings()
 	for i, d := range t.decided {
 		q := t.requests[i]
@@ -275,7 +281,7 @@ func (t *together) save() error {
 		}
 		d.Change.AskedBy(q.by)
 		for _, event := range d.Change.Events {
-			w.Events = t.r.delivery.Append(w.Events, event, q.traceID())
+			w.Events = t.r.delivery.Append(w.Events, event, q.traceID(), q.span())
 		}
 		if d.Change.Ended != nil {
 			w.Ended = append(w.Ended, *d.Change.Ended)
@@ -418,7 +424,7 @@ func (l *laneActor) returned(m *returned) {
 	l.ticket, l.storeStalled = nil, false
 	l.swap(m.lane, nil)
 	l.open()
-	l.r.purchases.Start(l.lane)
+	l.r.purchases.Start(l.lane, lanes.Span{})
 	for i, d := range m.of.decided {
 		if d.Err != nil || d.Before.ID != l.id {
 			continue

@@ -484,7 +484,7 @@ func TestAReloadNeverLeavesAPurchaseToBothOrNone(t *testing.T) {
 			}
 		}()
 		for range 20_000 {
-			log := f.delivery.Append(nil, lanes.Event{Kind: lanes.PurchaseRequest}, "")
+			log := f.delivery.Append(nil, lanes.Event{Kind: lanes.PurchaseRequest}, "", lanes.Span{})
 			require.Len(t, log, 1)
 			require.NotEmpty(t, log[0].Webhook)
 		}

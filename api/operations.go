@@ -23,6 +23,7 @@ import (
 	"rangegate/api/request"
 	"rangegate/api/routing"
 	"rangegate/api/staffops"
+	"rangegate/lanes/tracing"
 )
 
 // Operations is what the operations address is configured with.
@@ -48,6 +49,7 @@ type Operations struct {
 	Reload func(ctx context.Context, who string, force bool) (Reloaded, error)
 	// Closing is closed when another configuration is in force, and when the gateway stops.
 	Closing <-chan struct{}
+	Tracer  *tracing.Tracer // nil: nothing is traced
 	Log     zerolog.Logger
 }
 
@@ -77,8 +79,10 @@ var ErrNoRange = endpoint.Refusal("not_found")
 
 // NewOperations returns the handler of the operations address. Only health and metrics need no operations token.
 func NewOperations(s Operations) http.Handler {
-	a := &endpoint.API{Errors: operationsErrors, Timeout: timeout, Defect: logDefect, Context: request.Track(s.Log)}
-	r := a.Router(request.AccessLog(s.Traffic.sample), request.BoundBody, boundTarget(a.Fail),
+	a := &endpoint.API{
+		Errors: operationsErrors, Timeout: timeout, Defect: logDefect, Context: request.Track(s.Log, s.Tracer),
+	}
+	r := a.Router(request.AccessLog(s.Traffic.sample), request.Trace, request.BoundBody, boundTarget(a.Fail),
 		requireKnownHost(s.KnownHost, a.Fail))
 	guard := s.requireToken(a.Fail)
 	r.Get("/livez", func(w http.ResponseWriter, _ *http.Request) { writeLine(w, http.StatusOK, "up") })
@@ -89,7 +93,7 @@ func NewOperations(s Operations) http.Handler {
 		}
 		writeLine(w, http.StatusOK, "ready")
 	})
-	r.Method(http.MethodGet, "/metrics", promhttp.HandlerFor(s.Metrics, promhttp.HandlerOpts{}))
+	r.Method(http.MethodGet, "/metrics", promhttp.HandlerFor(s.Metrics, promhttp.HandlerOpts{EnableOpenMetrics: true}))
 	r.Route("/debug/pprof", func(r chi.Router) {
 		r.Use(guard)
 		r.Get("/", pprof.Index)

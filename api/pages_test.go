@@ -26,7 +26,7 @@ func pagesOf(registry *prometheus.Registry, ranges ...uuid.UUID) *pages {
 
 // asOf is the context of a request of the range.
 func asOf(t *testing.T, id uuid.UUID) context.Context {
-	ctx := request.Track(zerolog.Nop())(t.Context(), "trace")
+	ctx := request.Track(zerolog.Nop(), nil)(t.Context(), "trace", "")
 	request.SetRange(ctx, id)
 	return ctx
 }

@@ -29,6 +29,7 @@ import (
 	v1 "rangegate/api/v1"
 	v2 "rangegate/api/v2"
 	"rangegate/api/wallboard"
+	"rangegate/lanes/tracing"
 )
 
 // timeout is how long a request may take. A request without an outcome by then gets 504.
@@ -54,8 +55,9 @@ type Settings struct {
 	Limits   Limits
 	Limiters *Limiters
 	Traffic  *Traffic
-	Origins  []string // of pages that may call the API; none: no page of another origin may
-	Proxies  Proxies  // trusted to name the client of a request; none: nobody is
+	Origins  []string        // of pages that may call the API; none: no page of another origin may
+	Proxies  Proxies         // trusted to name the client of a request; none: nobody is
+	Tracer   *tracing.Tracer // nil: nothing is traced
 	Log      zerolog.Logger
 }
 
@@ -89,7 +91,7 @@ func New(s Settings) http.Handler {
 		Timeout:         timeout, Defect: logDefect,
 		Admit:       limitConcurrency(s.Credentials, traffic.limited.WithLabelValues("process")),
 		ReservePage: pages.reserve,
-		Context:     request.Track(s.Log),
+		Context:     request.Track(s.Log, s.Tracer),
 		KeyReused: func(ctx context.Context, name, fingerprint string) bool {
 			r, err := ofRequest(s.Range)(ctx)
 			return err == nil && r.KeyReused(name, fingerprint)
@@ -98,7 +100,7 @@ func New(s Settings) http.Handler {
 	s.Limiters.setFailures(s.Limits.FailuresPerMinute)
 	s.Screens.Attempts.SetFailures(s.Limits.FailuresPerMinute)
 	r := a.Router(
-		s.Proxies.IdentifyClient, request.AccessLog(traffic.sample), traffic.count, addDeprecation,
+		s.Proxies.IdentifyClient, request.AccessLog(traffic.sample), request.Trace, traffic.count, addDeprecation,
 		allowOrigins(s.Origins), request.BoundBody,
 		boundTarget(a.Fail),
 	)
@@ -180,7 +182,7 @@ func ofToken(r *http.Request) (uuid.UUID, routing.Way) {
 
 // NoPaths returns a handler that has no path.
 func NoPaths(log zerolog.Logger) http.Handler {
-	return (&endpoint.API{Errors: posErrors, Defect: logDefect, Context: request.Track(log)}).Router()
+	return (&endpoint.API{Errors: posErrors, Defect: logDefect, Context: request.Track(log, nil)}).Router()
 }
 
 // maxTarget is the maximum length of a request's target in bytes. RFC 9110 asks for 8,000 at least.

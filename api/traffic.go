@@ -76,7 +76,7 @@ func (t *Traffic) count(next http.Handler) http.Handler {
 		route := labelOf(i.Route(r))
 		t.requests.WithLabelValues(route, methodOf(r), strconv.Itoa(recorder.Status())).Inc()
 		if recorder.Header().Get("Content-Type") != screens.StreamType {
-			t.seconds.WithLabelValues(route).Observe((time.Since(i.Began) - i.Waited).Seconds())
+			i.Observe(t.seconds.WithLabelValues(route), (time.Since(i.Began) - i.Waited).Seconds())
 		}
 	})
 }

@@ -15,8 +15,13 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
+	"go.opentelemetry.io/otel/attribute"
+	oteltrace "go.opentelemetry.io/otel/trace"
 	"golang.org/x/sync/errgroup"
 
+	"rangegate/lanes"
+	"rangegate/lanes/trace"
+	"rangegate/lanes/tracing"
 	"rangegate/webhook/egress"
 )
 
@@ -30,6 +35,7 @@ type Settings struct {
 	Metrics   *Metrics // shared by the clients of all ranges
 	// SecureOnly leaves out pictures without https, which the screens' own transport would refuse. The log names them.
 	SecureOnly bool
+	Tracer     *tracing.Tracer // nil: nothing is traced
 }
 
 // Client fetches from one integrator's products API, without a cache. It is safe for concurrent use.
@@ -48,9 +54,10 @@ func New(s Settings) *Client {
 // context.Canceled when ctx was.
 func (c *Client) Fetch(ctx context.Context, t Type, session string) (products []Product, err error) {
 	started := time.Now()
+	place := c.settings.Tracer.Begin(trace.ID(ctx), trace.Span(ctx))
 	defer func() {
 		if defect := recover(); defect != nil { // All calls Fetch in goroutines, which have no other recover
-			c.settings.Metrics.observe(t, "defect", time.Since(started))
+			c.observe(ctx, place, t, "defect", started)
 			c.settings.Log.Error().Str("type", string(t)).Interface("panic", defect).Bytes("stack", debug.Stack()).
 				Msg("a catalogue panicked")
 			products, err = nil, &Failed{
@@ -59,22 +66,22 @@ func (c *Client) Fetch(ctx context.Context, t Type, session string) (products []
 			}
 		}
 	}()
-	body, err := c.get(ctx, t, session)
+	body, err := c.get(ctx, place, t, session)
 	if err == nil {
 		var elements []json.RawMessage
 		if elements, err = split(body); err == nil {
-			c.settings.Metrics.observe(t, "ok", time.Since(started))
+			c.observe(ctx, place, t, "ok", started)
 			return c.validProducts(t, elements), nil
 		}
 	}
 	if errors.Is(ctx.Err(), context.Canceled) {
-		c.settings.Metrics.observe(t, "abandoned", time.Since(started))
+		c.observe(ctx, place, t, "abandoned", started)
 		return nil, context.Canceled
 	}
 	took := time.Since(started)
 	failed := failure(err, took)
 	failed.Type = t
-	c.settings.Metrics.observe(t, failed.outcome, took)
+	c.observe(ctx, place, t, failed.outcome, started)
 	c.settings.Log.Warn().Str("type", string(t)).Str("outcome", failed.outcome).Msg(failed.Error())
 	return nil, &failed
 }
@@ -187,9 +194,37 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 	return m
 }
 
-func (m *Metrics) observe(t Type, outcome string, took time.Duration) {
-	m.requests.WithLabelValues(string(t), outcome).Inc()
-	m.seconds.WithLabelValues(outcome).Observe(took.Seconds())
+// observe counts and measures a request, and records its span.
+func (c *Client) observe(ctx context.Context, place lanes.Span, t Type, outcome string, started time.Time) {
+	ended, traceID := time.Now(), trace.ID(ctx)
+	c.settings.Metrics.requests.WithLabelValues(string(t), outcome).Inc()
+	c.settings.Tracer.Observe(
+		c.settings.Metrics.seconds.WithLabelValues(outcome),
+		ended.Sub(started).Seconds(),
+		traceID,
+		place,
+	)
+	failed := outcome != "ok" && outcome != "abandoned"
+	if traceID == "" || !c.settings.Tracer.Records(place, failed) {
+		return
+	}
+	span := tracing.Span{
+		Name:       tracing.Products,
+		Trace:      traceID,
+		Place:      place,
+		Parent:     trace.Span(ctx),
+		Kind:       oteltrace.SpanKindClient,
+		Began:      started,
+		Ended:      ended,
+		Attributes: []attribute.KeyValue{tracing.Type.String(string(t)), tracing.Outcome.String(outcome)},
+	}
+	if address, err := url.Parse(c.settings.URL); err == nil {
+		span.Attributes = append(span.Attributes, tracing.Host.String(address.Hostname()))
+	}
+	if failed {
+		span.Failed = outcome
+	}
+	c.settings.Tracer.Record(span)
 }
 
 const (
@@ -198,12 +233,15 @@ const (
 )
 
 // get returns the body of the integrator's answer.
-func (c *Client) get(ctx context.Context, t Type, session string) ([]byte, error) {
+func (c *Client) get(ctx context.Context, place lanes.Span, t Type, session string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.settings.Timeout)
 	defer cancel()
 	request, err := c.request(ctx, t, session)
 	if err != nil {
 		return nil, err
+	}
+	if place != (lanes.Span{}) {
+		request.Header.Set("traceparent", tracing.Header(trace.ID(ctx), place))
 	}
 	response, err := c.http.Do(request)
 	if err != nil {

@@ -31,8 +31,9 @@ type Config struct {
 	Controllers *Controllers `yaml:"controllers,omitempty"` // without it no controller dials in
 	Log         Log          `yaml:"log"`
 	Store       Store        `yaml:"store"`
-	Nodes       *Nodes       `yaml:"nodes,omitempty"` // nil: this process alone serves all ranges
-	Ranges      []Range      `yaml:"ranges"`          // at least one
+	Telemetry   *Telemetry   `yaml:"telemetry,omitempty"` // nil: nothing is traced
+	Nodes       *Nodes       `yaml:"nodes,omitempty"`     // nil: this process alone serves all ranges
+	Ranges      []Range      `yaml:"ranges"`              // at least one
 }
 
 // Environment tells a demo from a gateway that real ranges depend on.
@@ -153,6 +154,27 @@ const (
 	Info  Level = "info"
 	Warn  Level = "warn"
 	Error Level = "error"
+)
+
+// Telemetry sends traces to a collector by OTLP over HTTP. The variables of OpenTelemetry (OTEL_…) count more than
+// the file; see telemetry.go.
+type Telemetry struct {
+	Endpoint string   `yaml:"endpoint"`          // http or https URL of the collector, to which /v1/traces is added
+	Headers  []Secret `yaml:"headers,omitempty"` // of each request to it, such as "authorization: Bearer …"
+	Sample   *Share   `yaml:"sample"`            // of the traces, 0 to 1, that are recorded; default 1
+	Sampler  string   `yaml:"sampler"`           // ParentDecides or ShareDecides, default the first
+	Service  string   `yaml:"service"`           // service.name, default rangegate
+	// Attributes are of the resource, such as deployment.environment.name=production.
+	Attributes []string `yaml:"attributes,omitempty"`
+}
+
+// Share is a part of a whole, 0 to 1.
+type Share float64
+
+// Who decides whether a trace is recorded.
+const (
+	ParentDecides = "parent" // whoever has begun the trace; without one the share
+	ShareDecides  = "share"  // the share alone
 )
 
 // Store configures where the gateway keeps its state: exactly one of SQLite and Redis.
@@ -469,6 +491,9 @@ func (c *Config) complete() {
 		c.Controllers.Admit = cmp.Or(c.Controllers.Admit, 500)
 	}
 	c.Store.complete()
+	if t := c.Telemetry; t != nil {
+		t.complete()
+	}
 	if c.Nodes != nil {
 		c.Nodes.complete()
 	}

@@ -36,7 +36,7 @@ type RangeDifference struct {
 var needRestart = []string{
 	"environment", "http.address", "http.tls", "operations.address", "operations.tls", "store.sqlite", "store.redis",
 	"store.retention",
-	"controllers.address", "controllers.tls", "controllers.behind_proxy", "nodes",
+	"controllers.address", "controllers.tls", "controllers.behind_proxy", "nodes", "telemetry",
 }
 
 // Compare compares two configurations, both complete and without faults.

@@ -193,6 +193,8 @@ func (d *document) leaf(n *yaml.Node, target reflect.Value, p path) bool {
 			want = wantsID
 		case durationKind:
 			want = wantsDuration
+		case shareKind:
+			want = wantsShare
 		}
 	}
 	if !fits {

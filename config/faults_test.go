@@ -34,14 +34,14 @@ func TestFaultsOfTheFile(t *testing.T) {
 			`ranges[0].lanes[0].acessible: unknown key (line 10), did you mean "accessible"?`,
 		},
 		{"a key of another section", smallest + "tls: {}", "tls: unknown key (line 12); known are environment, " +
-			"http, operations, controllers, log, store, nodes, ranges"},
+			"http, operations, controllers, log, store, telemetry, nodes, ranges"},
 		{"another case", smallest + "Store: {}", `Store: unknown key (line 12), did you mean "store"?`},
 		{
 			"a key that may be a secret", smallest + "operations: {token:22222222-2222-4222-8222-222222222222}",
 			"operations.(line 12): unknown key; known are address, tls, token, token_file, tokens, hosts",
 		},
 		{"a key that is no text", smallest + "? [a]\n: b", "(line 12): unknown key; known are environment, http, " +
-			"operations, controllers, log, store, nodes, ranges"},
+			"operations, controllers, log, store, telemetry, nodes, ranges"},
 		{"a key given twice", smallest + "environment: playground", "environment: given twice (lines 2 and 12)"},
 
 		{

@@ -54,7 +54,11 @@ func Override(cfg *Config, environ []string) error {
 }
 
 func (c *Config) finish(environ []string, files *secretFiles, found *faults) error {
+	disabled := c.overrideTelemetry(environ, found)
 	c.override(environ, files, found)
+	if disabled {
+		c.Telemetry = nil
+	}
 	c.complete()
 	c.validate(found)
 	return errors.Join(found.list...)

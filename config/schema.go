@@ -87,6 +87,7 @@ var (
 	idKind       = reflect.TypeFor[uuid.UUID]()
 	durationKind = reflect.TypeFor[time.Duration]()
 	limitKind    = reflect.TypeFor[Limit]()
+	shareKind    = reflect.TypeFor[Share]()
 )
 
 // The problems of unreadable values. They never quote the value, which may be a secret.
@@ -98,11 +99,12 @@ const (
 	wantsID       = "wants a UUID such as 11111111-1111-4111-8111-111111111111"
 	wantsPositive = "must be more than 0"
 	wantsLimit    = "must be 0 (no limit) or more"
+	wantsShare    = "wants a number from 0 to 1, such as 0.01"
 )
 
-// setScalar parses the text of a setting into the target: a string, a bool, an int, a time.Duration or a
-// uuid.UUID. Durations and numbers must be more than 0, as a 0 in the structs means that the setting was left
-// out. Only a Limit may be 0.
+// setScalar parses the text of a setting into the target: a string, a bool, an int, a time.Duration, a Share
+// or a uuid.UUID. Durations and numbers must be more than 0, as a 0 in the structs means that the setting was left
+// out. Only a Limit and a Share may be 0.
 func setScalar(target reflect.Value, text string) (problem string) {
 	switch target.Type() {
 	case idKind:
@@ -121,6 +123,13 @@ func setScalar(target reflect.Value, text string) (problem string) {
 			return wantsPositive
 		}
 		target.SetInt(int64(d))
+		return ""
+	case shareKind:
+		share, err := strconv.ParseFloat(text, 64)
+		if err != nil || !(share >= 0 && share <= 1) { // which is no number either
+			return wantsShare
+		}
+		target.SetFloat(share)
 		return ""
 	}
 	switch target.Kind() {

@@ -55,6 +55,9 @@ func (c *Config) validate(found *faults) {
 	in.require("log.level", slices.Contains([]Level{Debug, Info, Warn, Error}, c.Log.Level),
 		"wants debug, info, warn or error")
 	in.store(c.Store)
+	if c.Telemetry != nil {
+		in.telemetry(*c.Telemetry)
+	}
 	if c.Nodes != nil {
 		in.nodes(*c.Nodes, c)
 	}

@@ -67,7 +67,15 @@ type Logged struct {
 	// Trace is the trace id of the request that it follows from, for the log: empty for what a timer or the
 	// hardware did.
 	Trace string `json:"trace,omitempty"`
+	// Span is the place of that request in its trace. It is not stored: zero after a restart.
+	Span Span `json:"-"`
 	Delivery
+}
+
+// Span is a place in a trace, of W3C Trace Context. Zero: nobody has said where.
+type Span struct {
+	ID      [8]byte
+	Sampled bool // whoever began the trace has it recorded
 }
 
 // Delivery is what has become of an event at one webhook. It changes with each attempt; the event does not.

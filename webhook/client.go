@@ -36,8 +36,11 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
 
 	"rangegate/lanes"
+	"rangegate/lanes/tracing"
 	"rangegate/webhook/egress"
 )
 
@@ -52,6 +55,7 @@ type Settings struct {
 	Version   string            // of the gateway
 	Now       func() time.Time  // wall clock, for the time of attempts and signatures
 	Metrics   *Metrics          // shared by the clients of all ranges; nil: none
+	Tracer    *tracing.Tracer   // nil: nothing is traced
 }
 
 // Client delivers the events of one range to its webhook. It is safe for concurrent use.
@@ -81,9 +85,26 @@ func New(settings Settings) (*Client, error) {
 func (c *Client) Attempt(ctx context.Context, event lanes.Logged, late bool) (lanes.Attempt, lanes.Answer) {
 	started := time.Now() // for the duration only, as the wall clock may be stepped
 	attempt := lanes.Attempt{At: c.settings.Now().UTC().Round(0)}
-	answer := c.deliver(ctx, event, late, &attempt)
+	traceID, parent, place := c.settings.Tracer.BeginEvent(event)
+	answer := c.deliver(ctx, event, late, tracing.Header(traceID, place), &attempt)
 	attempt.Duration = time.Since(started)
-	c.settings.Metrics.observe(c.settings.Name, attempt)
+	if m := c.settings.Metrics; m != nil {
+		seconds := m.seconds.WithLabelValues(attempt.Outcome(), c.settings.Name)
+		c.settings.Tracer.Observe(seconds, attempt.Duration.Seconds(), traceID, place)
+	}
+	if c.settings.Tracer.Records(place, attempt.Error != "") {
+		c.record(
+			event,
+			attempt,
+			tracing.Span{
+				Trace:  traceID,
+				Parent: parent,
+				Place:  place,
+				Began:  started,
+				Ended:  started.Add(attempt.Duration),
+			},
+		)
+	}
 	return attempt, answer
 }
 
@@ -92,11 +113,11 @@ const maxAnswerBytes = 64 << 10
 
 // deliver sends the event, notes the outcome in the attempt, and returns the answer as far as it was read.
 func (c *Client) deliver(
-	ctx context.Context, event lanes.Logged, late bool, attempt *lanes.Attempt,
+	ctx context.Context, event lanes.Logged, late bool, traceparent string, attempt *lanes.Attempt,
 ) (answer lanes.Answer) {
 	limited, cancel := context.WithTimeout(ctx, c.settings.Timeout)
 	defer cancel()
-	request, sent, err := c.request(limited, event, late, attempt.At)
+	request, sent, err := c.request(limited, event, late, traceparent, attempt.At)
 	if err != nil {
 		attempt.Error = lanes.Unreachable + ": the request could not be made"
 		return lanes.Answer{}
@@ -183,10 +204,24 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 	return m
 }
 
-func (m *Metrics) observe(webhook string, a lanes.Attempt) {
-	if m != nil {
-		m.seconds.WithLabelValues(a.Outcome(), webhook).Observe(a.Duration.Seconds())
+// record records the span of an attempt.
+func (c *Client) record(event lanes.Logged, attempt lanes.Attempt, span tracing.Span) {
+	span.Name, span.Kind = tracing.Webhook, trace.SpanKindClient
+	span.Attributes = append(make([]attribute.KeyValue, 0, 9),
+		tracing.Event.String(string(event.Event.Kind)), tracing.EventID.String(event.Event.ID.String()),
+		tracing.RangeID.String(c.settings.Range.String()), tracing.LaneID.String(event.Event.Lane.String()),
+		tracing.SessionID.String(event.Event.Session.String()), tracing.Host.String(c.url.Hostname()),
+		tracing.Outcome.String(attempt.Outcome()))
+	if attempt.Status > 0 {
+		span.Attributes = append(span.Attributes, tracing.Status.Int(attempt.Status))
 	}
+	if c.settings.Name != "" {
+		span.Attributes = append(span.Attributes, tracing.Name.String(c.settings.Name))
+	}
+	if attempt.Error != "" {
+		span.Failed = attempt.Outcome()
+	}
+	c.settings.Tracer.Record(span)
 }
 
 // longestText bounds a text of the integrator, in characters.

@@ -3,7 +3,6 @@ package webhook
 import (
 	"bytes"
 	"context"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,7 +23,7 @@ import (
 // A transport cannot send it twice: net/http repeats a request on a broken idle connection only if it has GetBody or an
 // Idempotency-Key.
 func (c *Client) request(
-	ctx context.Context, logged lanes.Logged, late bool, at time.Time,
+	ctx context.Context, logged lanes.Logged, late bool, traceparent string, at time.Time,
 ) (*http.Request, *requestBody, error) {
 	event := logged.Event
 	body, err := encode(event)
@@ -43,7 +42,7 @@ func (c *Client) request(
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("User-Agent", "rangegate/"+c.settings.Version)
 	request.Header.Set("range-id", c.settings.Range.String())
-	request.Header.Set("traceparent", traceparent(event.ID))
+	request.Header.Set("traceparent", traceparent)
 	request.Header.Set("event-occurred-at", event.At.UTC().Format(milliseconds))
 	request.Header.Set("event-sequence", strconv.FormatUint(logged.Cursor, 10))
 	if logged.Redelivered() {
@@ -70,12 +69,6 @@ func encode(event lanes.Event) ([]byte, error) {
 	encoder.SetEscapeHTML(false)
 	err := encoder.Encode(BodyOf(event))
 	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), err
-}
-
-// traceparent returns the header of W3C Trace Context, version 00, sampled, for the trace of the event's id.
-// The parent is the second half of the id, which is never zero, as it holds the variant of the UUID.
-func traceparent(event uuid.UUID) string {
-	return "00-" + hex.EncodeToString(event[:]) + "-" + hex.EncodeToString(event[8:]) + "-01"
 }
 
 // requestBody is the body of a request, and notes whether it was read. A transport reads it after it has written the

@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 	"github.com/stretchr/testify/require"
 
 	"rangegate/lanes"
+	"rangegate/lanes/tracing"
 )
 
 func TestTheBodyOfEveryKind(t *testing.T) {
@@ -138,10 +138,24 @@ func TestAnAttemptIsDatedInUTC(t *testing.T) {
 	require.Equal(t, made.At.UTC().Round(0), made.At, "as the store gives it back")
 }
 
-func TestATraceparentIsNeverZero(t *testing.T) {
-	// The emptiest UUID of the variant that all of them are.
-	emptiest := uuid.UUID{6: 0x50, 8: 0x80}
-	require.Equal(t, "00-00000000000050008000000000000000-8000000000000000-01", traceparent(emptiest))
+// The receiver gets the trace of the request that the event follows from: the caller's own place in it, where nothing
+// is traced here.
+func TestTheTraceOfARequestGoesOnToTheWebhook(t *testing.T) {
+	const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+	const sampled, unsampled = "00-" + trace + "-00f067aa0ba902b7-01", "00-" + trace + "-00f067aa0ba902b7-00"
+	logged := entry(newEvent(lanes.Help))
+	half := hex.EncodeToString(logged.Event.ID[8:])
+	for sent, by := range map[string]lanes.Logged{
+		"00-" + hex.EncodeToString(logged.Event.ID[:]) + "-" + half + "-01": {},
+		sampled:                            {Trace: trace, Span: tracing.Parent(sampled)},
+		unsampled:                          {Trace: trace, Span: tracing.Parent(unsampled)},
+		"00-" + trace + "-" + half + "-01": {Trace: trace}, // after a restart
+	} {
+		integrator := startReceiver(t, status(http.StatusOK))
+		logged.Trace, logged.Span = by.Trace, by.Span
+		newClient(t, integrator.URL).Attempt(t.Context(), logged, false)
+		require.Equal(t, sent, integrator.requests()[0].header.Get("traceparent"))
+	}
 }
 
 const (

@@ -77,6 +77,8 @@ type Write struct {
 	Gathers   bool         // lanes may save others of the same instant: one flush takes those that are under way
 	Cancelled *atomic.Bool // nil, or set once the write must not be made any more
 	Trace     string       // trace id of the request that caused it, empty without one
+	Span      lanes.Span   // its place in that trace
+	FlushedBy *FlushSpan   // nil, or the flush that takes it, in a trace: set before Done is called with Saved
 	// Done is called with the outcome. Unresolved comes at most once, and another outcome after it. It is
 	// called under the committer's lock, in the order of the log, and must not block.
 	Done func(Outcome)
@@ -94,9 +96,10 @@ type Committer struct {
 	batch      []*Write // in the flush under way
 	forget     []string // expired keys that it deletes
 	clientWait clientWait
-	gathers    bool // a write in saveQueue does
-	flushing   bool // the goroutine of flush.go runs
-	storeDown  bool // the store takes nothing: what is not MustSave is rejected at once
+	gathers    bool       // a write in saveQueue does
+	flushSpan  *FlushSpan // of the flush under way, nil if nothing in it is traced
+	flushing   bool       // the goroutine of flush.go runs
+	storeDown  bool       // the store takes nothing: what is not MustSave is rejected at once
 	outage     lanes.StoreOutage
 	// another process owns the range, or the gateway stopped with writes that are not known to be saved
 	closed     bool
@@ -238,6 +241,7 @@ func (c *Committer) nextBatch() (batch store.Batch, found bool) {
 	}
 	size := min(len(c.saveQueue), maxBatch)
 	c.batch, c.saveQueue, c.gathers = c.saveQueue[:size:size], c.saveQueue[size:], false
+	c.flushSpan = c.trace(c.batch)
 	reading := c.reading()
 	date := c.retention.Date(reading.At)
 	batch = store.Batch{Range: c.Range, Epoch: c.Epoch, N: c.n + 1, Now: date}

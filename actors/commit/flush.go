@@ -68,7 +68,7 @@ func (c *Committer) flush(batch store.Batch, writes int) error {
 		err := c.Store.Flush(ctx, batch)
 		cancel()
 		watchdog.Stop()
-		c.Metrics.Flushed(time.Since(began), writes, err)
+		c.flushed(batch, began, writes, err)
 		switch {
 		case errors.Is(err, store.ErrFenced) && unknown:
 			return errors.Join(err, errUnknown)

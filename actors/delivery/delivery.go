@@ -80,8 +80,8 @@ func (d *Delivery) Rearrange(receivers []Receiver) (added []Producer) {
 
 // Append appends the event as it enters the log: once for each webhook that gets it, unattempted, or final
 // when nothing is sent. A purchase is sent at once by whoever asked for it. trace is that of the request that
-// caused it.
-func (d *Delivery) Append(log []lanes.Logged, event lanes.Event, trace string) []lanes.Logged {
+// caused it, and span its place there.
+func (d *Delivery) Append(log []lanes.Logged, event lanes.Event, trace string, span lanes.Span) []lanes.Logged {
 	first, why := len(log), lanes.NoWebhook
 	for _, to := range *d.outboxes.Load() {
 		if to.receiver.Webhook == nil {
@@ -90,7 +90,7 @@ func (d *Delivery) Append(log []lanes.Logged, event lanes.Event, trace string) [
 		if why = lanes.NotWanted; !to.receiver.gets(event.Kind) {
 			continue
 		}
-		entry := lanes.Logged{Event: event, Trace: trace}
+		entry := lanes.Logged{Event: event, Trace: trace, Span: span}
 		entry.Webhook, entry.Copy = to.receiver.Name, len(log) > first
 		switch why := to.box.whyNotSent(); {
 		case why != "":
@@ -103,7 +103,7 @@ func (d *Delivery) Append(log []lanes.Logged, event lanes.Event, trace string) [
 	}
 	if len(log) == first {
 		unsent := lanes.Delivery{Attempt: new(notSent(event, why))}
-		log = append(log, lanes.Logged{Event: event, Trace: trace, Delivery: unsent})
+		log = append(log, lanes.Logged{Event: event, Trace: trace, Span: span, Delivery: unsent})
 	}
 	return log
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"rangegate/lanes"
+	"rangegate/lanes/tracing"
 )
 
 // Metrics are the collectors. Each may be used from any goroutine.
@@ -21,13 +22,16 @@ type Metrics struct {
 	eventMetrics
 	actorMetrics
 	clockMetrics
+
+	// Tracer records what is traced; nil: nothing is. It is set before anything is counted.
+	Tracer *tracing.Tracer
 }
 
 // New registers them.
 func New(registry prometheus.Registerer) *Metrics {
 	m := maker{registry}
 	return &Metrics{
-		m.ofLanes(), m.ofKeys(), m.ofHolds(), m.ofLinks(), m.ofStore(), m.ofEvents(), m.ofActors(), m.ofClocks(),
+		m.ofLanes(), m.ofKeys(), m.ofHolds(), m.ofLinks(), m.ofStore(), m.ofEvents(), m.ofActors(), m.ofClocks(), nil,
 	}
 }
 
@@ -117,14 +121,14 @@ func (m maker) ofStore() storeMetrics {
 	return all
 }
 
-// Flushed is called after each try to flush.
-func (m *storeMetrics) Flushed(took time.Duration, writes int, err error) {
+// Flushed is called after each try to flush, with its place in a trace if it has one.
+func (m *Metrics) Flushed(took time.Duration, writes int, err error, traceID string, place lanes.Span) {
 	result := "ok"
 	if err != nil {
 		result = "failed"
 	}
 	m.flushes.WithLabelValues(result).Inc()
-	m.flushing.Observe(took.Seconds())
+	m.Tracer.Observe(m.flushing, took.Seconds(), traceID, place)
 	m.writes.Observe(float64(writes))
 }
 

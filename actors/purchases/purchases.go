@@ -11,10 +11,13 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
+	"go.opentelemetry.io/otel/attribute"
+	oteltrace "go.opentelemetry.io/otel/trace"
 
 	"rangegate/actors/clock"
 	"rangegate/lanes"
 	"rangegate/lanes/trace"
+	"rangegate/lanes/tracing"
 )
 
 const (
@@ -48,6 +51,7 @@ type Deps struct {
 	Clock     clock.Clock
 	Log       zerolog.Logger
 	Ended     *prometheus.CounterVec // by phase, and by whom
+	Tracer    *tracing.Tracer        // nil: nothing is traced
 	Delivery  Delivery
 	Catalogue func() Catalogue // in force; nil: purchases go unchecked
 
@@ -79,8 +83,9 @@ func (s *Purchases) Any() bool {
 	return found
 }
 
-// Start runs the pending purchases of the lane, each once.
-func (s *Purchases) Start(lane lanes.Lane) {
+// Start runs the pending purchases of the lane, each once. One that is new comes from the request at that place in its
+// trace; zero: nobody knows any more.
+func (s *Purchases) Start(lane lanes.Lane, asked lanes.Span) {
 	for _, p := range lane.Purchases() {
 		if p.Phase != lanes.Pending {
 			continue
@@ -91,7 +96,7 @@ func (s *Purchases) Start(lane lanes.Lane) {
 		}
 		s.Go(func() {
 			defer s.running.Delete(key)
-			for p != nil && p.Phase == lanes.Pending && !s.run(p) {
+			for p != nil && p.Phase == lanes.Pending && !s.run(p, asked) {
 				if !clock.Sleep(s.Life, settleRetry) {
 					return
 				}
@@ -102,41 +107,57 @@ func (s *Purchases) Start(lane lanes.Lane) {
 }
 
 // run takes the purchase through all its steps. It returns false when it panicked.
-func (s *Purchases) run(p *lanes.Purchase) (ended bool) {
+func (s *Purchases) run(p *lanes.Purchase, asked lanes.Span) (ended bool) {
 	defer func() {
 		if defect := recover(); defect != nil {
 			s.line(s.Log.Error(), p).Str("panic", fmt.Sprint(defect)).Bytes("stack", debug.Stack()).
 				Msg("a purchase panicked")
 		}
 	}()
-	s.sell(p)
+	began, place := time.Now(), s.Tracer.Begin(p.RequestTrace, asked)
+	settle := s.sell(trace.WithSpan(s.Life, p.RequestTrace, place), p)
+	s.record(p, settle, tracing.Span{Place: place, Parent: asked, Began: began})
 	return true
 }
 
+// record records the span of a purchase that came to that.
+func (s *Purchases) record(p *lanes.Purchase, settle lanes.Settle, span tracing.Span) {
+	failed := settle.Phase == lanes.Unresolved
+	if p.RequestTrace == "" || !s.Tracer.Records(span.Place, failed) {
+		return
+	}
+	span.Name, span.Trace, span.Kind = tracing.Purchase, p.RequestTrace, oteltrace.SpanKindInternal
+	span.Ended = time.Now()
+	span.Attributes = []attribute.KeyValue{
+		tracing.SessionID.String(p.Session.String()), tracing.Outcome.String(string(settle.Phase)),
+	}
+	if failed {
+		span.Failed = string(settle.Phase)
+	}
+	s.Tracer.Record(span)
+}
+
 // sell sends the purchase to the integrator and settles it. It keeps its slot until then: a stop waits a
-// moment for that.
-func (s *Purchases) sell(p *lanes.Purchase) {
+// moment for that. It returns how it was settled.
+func (s *Purchases) sell(life context.Context, p *lanes.Purchase) lanes.Settle {
 	if p.Event != uuid.Nil { // a crash interrupted it
 		s.Delivery.Abandon(p.Event)
-		s.settle(p, lanes.Verdict(lanes.Attempt{Error: lanes.Interrupted}, lanes.Answer{}), nil)
-		return
+		return s.settle(life, p, lanes.Verdict(lanes.Attempt{Error: lanes.Interrupted}, lanes.Answer{}), nil)
 	}
 	if _, why := s.Delivery.Receives(lanes.PurchaseRequest); why != "" {
-		s.settle(p, lanes.Verdict(lanes.Attempt{Error: why}, lanes.Answer{}), nil)
-		return
+		return s.settle(life, p, lanes.Verdict(lanes.Attempt{Error: why}, lanes.Answer{}), nil)
 	}
-	ctx, cancel := context.WithTimeout(s.Life, SendWithin-s.Clock.Now().Since(p.At))
+	ctx, cancel := context.WithTimeout(life, SendWithin-s.Clock.Now().Since(p.At))
 	defer cancel()
 	goods, refusal := s.check(ctx, p)
 	if refusal != "" {
-		s.settle(p, lanes.Settle{Phase: lanes.Declined, UserMessage: refusal, Reason: "not in the catalogue like this"},
-			nil)
-		return
+		return s.settle(life, p, lanes.Settle{
+			Phase: lanes.Declined, UserMessage: refusal, Reason: "not in the catalogue like this",
+		}, nil)
 	}
 	release, err := s.Delivery.PurchaseSlot(ctx)
 	if err != nil {
-		s.settle(p, lanes.Busy("it could not be sent within 5 s"), nil)
-		return
+		return s.settle(life, p, lanes.Busy("it could not be sent within 5 s"), nil)
 	}
 	defer release()
 	events, err := s.ask(ctx, p, lanes.Request{Session: p.Session, Purchase: p.ID, Goods: goods}, nil)
@@ -144,8 +165,7 @@ func (s *Purchases) sell(p *lanes.Purchase) {
 		err = context.DeadlineExceeded
 	}
 	if err != nil {
-		s.settle(p, lanes.Busy("it could not be saved as sent in time: "+err.Error()), s.unsent(events))
-		return
+		return s.settle(life, p, lanes.Busy("it could not be saved as sent in time: "+err.Error()), s.unsent(events))
 	}
 	event, answer := events[0], lanes.Answer{}
 	attempt := *event.Attempt
@@ -153,7 +173,7 @@ func (s *Purchases) sell(p *lanes.Purchase) {
 		attempt, answer = s.Delivery.SendNow(event)
 	}
 	event.Attempt = &attempt
-	s.settle(p, lanes.Verdict(attempt, answer), &event)
+	return s.settle(life, p, lanes.Verdict(attempt, answer), &event)
 }
 
 // unsent returns the event of a request that was, or may have been, saved as sent, and was not sent.
@@ -186,16 +206,21 @@ func (s *Purchases) check(ctx context.Context, p *lanes.Purchase) (goods []lanes
 
 // settle ends the purchase as soon as the lane can save it. When the gateway stops first, it is
 // settled after the restart.
-func (s *Purchases) settle(p *lanes.Purchase, settle lanes.Settle, event *lanes.Logged) {
+func (s *Purchases) settle(
+	life context.Context,
+	p *lanes.Purchase,
+	settle lanes.Settle,
+	event *lanes.Logged,
+) lanes.Settle {
 	settle.Session, settle.Purchase = p.Session, p.ID
 	for {
-		_, err := s.ask(s.Life, p, settle, event)
+		_, err := s.ask(life, p, settle, event)
 		if _, open := s.Find(p); err == nil || open == nil { // or a reply was lost, and it is settled
-			return
+			return settle
 		}
 		s.line(s.Log.Warn(), p).Err(err).Msg("purchase not settled yet")
 		if !clock.Sleep(s.Life, settleRetry) {
-			return
+			return settle
 		}
 	}
 }
@@ -205,7 +230,6 @@ func (s *Purchases) settle(p *lanes.Purchase, settle lanes.Settle, event *lanes.
 func (s *Purchases) ask(
 	ctx context.Context, p *lanes.Purchase, command lanes.Command, event *lanes.Logged,
 ) ([]lanes.Logged, error) {
-	ctx = trace.With(ctx, p.RequestTrace)
 	var outcome []lanes.Logged
 	if event != nil {
 		outcome = []lanes.Logged{*event}

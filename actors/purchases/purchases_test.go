@@ -167,7 +167,7 @@ func (s *shop) putInForce() {
 	s.mu.Lock()
 	lane := s.lane
 	s.mu.Unlock()
-	s.Start(lane)
+	s.Start(lane, lanes.Span{})
 }
 
 func (s *shop) advance(d time.Duration) {

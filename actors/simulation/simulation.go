@@ -87,7 +87,7 @@ func (s *Simulator) Simulate(
 		}
 	}
 	logged := lanes.Logged{
-		Event: event, Simulated: true, Trace: trace.ID(ctx),
+		Event: event, Simulated: true, Trace: trace.ID(ctx), Span: trace.Span(ctx),
 		Delivery: lanes.Delivery{Webhook: webhook},
 	}
 	s.deps.Delivery.Begin(logged)
@@ -156,7 +156,7 @@ func (s *Simulator) save(ctx context.Context, event *lanes.Logged) error {
 	event.Attempt = &lanes.Attempt{At: event.Event.At, Error: lanes.Interrupted}
 	result := make(chan commit.Outcome, 2) // unresolved, and the outcome after it
 	w := &commit.Write{
-		Events: []lanes.Logged{*event}, Trace: event.Trace,
+		Events: []lanes.Logged{*event}, Trace: event.Trace, Span: event.Span,
 		Done: func(outcome commit.Outcome) { result <- outcome },
 	}
 	s.deps.Save(w)
@@ -201,7 +201,7 @@ func (s *Simulator) add(event lanes.Logged, minutes int) {
 // any more only the outcome is recorded.
 func (s *Simulator) tryAdd(event lanes.Logged, minutes int) bool {
 	session := event.Event.Session
-	err := s.deps.AddMinutes(trace.With(s.deps.Life, event.Trace), event, minutes)
+	err := s.deps.AddMinutes(trace.WithSpan(s.deps.Life, event.Trace, event.Span), event, minutes)
 	switch {
 	case err == nil: // the write with the minutes has ended the attempt too
 	case errors.Is(err, lanes.ErrStoreUnavailable), errors.Is(err, lanes.ErrOverloaded):

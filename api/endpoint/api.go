@@ -26,8 +26,9 @@ type API struct {
 	GuardCodes []string
 	// WriteGuardCodes are those of the middlewares that only requests other than GET get.
 	WriteGuardCodes []string
-	// Context extends the context of every request. nil: the context stays as it is.
-	Context func(ctx context.Context, traceID string) context.Context
+	// Context extends the context of every request. parent is the valid traceparent that the trace id is of, or empty.
+	// nil: the context stays as it is.
+	Context func(ctx context.Context, traceID, parent string) context.Context
 	// Timeout is how long an endpoint may take, unless it is declared WithoutTimeout. Zero: no limit.
 	Timeout time.Duration
 	// Admit is called before a request that was read is carried out, and release after it. nil: every request
@@ -226,15 +227,15 @@ const traceHeader = "Trace-Id"
 // trace gives every request a trace id and its context, and every response the header `trace-id` (WIRE.md, Errors).
 func (a *API) trace(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		id := newTraceID()
+		id, parent := newTraceID(), ""
 		if parents := r.Header["Traceparent"]; len(parents) == 1 {
-			if parent, ok := parentTrace(parents[0]); ok {
-				id = parent
+			if given, ok := parentTrace(parents[0]); ok {
+				id, parent = given, parents[0]
 			}
 		}
 		w.Header().Set(traceHeader, id)
 		if a.Context != nil {
-			r = r.WithContext(a.Context(r.Context(), id))
+			r = r.WithContext(a.Context(r.Context(), id, parent))
 		}
 		next.ServeHTTP(w, r)
 	})

@@ -247,7 +247,7 @@ func (d *demo) api() *API {
 	return &API{
 		Errors:     demoErrors,
 		GuardCodes: []string{"unauthorized"},
-		Context: func(ctx context.Context, traceID string) context.Context {
+		Context: func(ctx context.Context, traceID, _ string) context.Context {
 			return context.WithValue(ctx, traceKey{}, traceID)
 		},
 		Defect: func(r *http.Request, cause error, stack []byte) {

@@ -170,8 +170,14 @@ func headers() openapi3.Parameters {
 			"sent. Only where the operator has asked for retries: an event whose delivery fails is sent again, "+
 			"with the same `webhook-id`", false, "true", openapi3.NewStringSchema().WithEnum("true")),
 		header("range-id", "The range", true, "11111111-1111-4111-8111-111111111111", openapi3.NewUUIDSchema()),
-		header("traceparent", "W3C trace context", true, "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
-			openapi3.NewStringSchema()),
+		header(
+			"traceparent",
+			"W3C trace context: the trace of the request that the event follows from, or one of its own where a timer "+
+				"or the hardware caused it",
+			true,
+			"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+			openapi3.NewStringSchema(),
+		),
 	}
 }
 

@@ -36,11 +36,11 @@ func serveBounded(t *testing.T, handler http.HandlerFunc) net.Conn {
 	listener := pipeListener{make(chan net.Conn, 1)}
 	listener.connections <- served
 	close(listener.connections)
-	track := Track(zerolog.Nop())
+	track := Track(zerolog.Nop(), nil)
 	server := &http.Server{
 		ReadTimeout: BodyTime,
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			BoundBody(handler).ServeHTTP(w, r.WithContext(track(r.Context(), "")))
+			BoundBody(handler).ServeHTTP(w, r.WithContext(track(r.Context(), "", "")))
 		}),
 	}
 	go func() { _ = server.Serve(listener) }()

@@ -18,7 +18,9 @@ import (
 	"golang.org/x/time/rate"
 
 	"rangegate/api/endpoint"
+	"rangegate/lanes"
 	"rangegate/lanes/trace"
+	"rangegate/lanes/tracing"
 )
 
 // Info is what is known of one request. Only the goroutine that serves the request uses it.
@@ -38,6 +40,10 @@ type Info struct {
 	// Response is the header of the response; nil outside of the APIs for POS systems.
 	Response http.Header
 
+	// Span is the request's place in its trace, Parent that of whoever sent it: zero if it did not say so.
+	Span, Parent lanes.Span
+	Tracer       *tracing.Tracer // nil: nothing is traced
+
 	log           *zerolog.Logger
 	route         string       // as chi writes its pattern, once Route was called
 	body          *boundedBody // nil without a body
@@ -52,14 +58,15 @@ func Of(ctx context.Context) *Info {
 	return i
 }
 
-// Track returns the hook of endpoint.API that begins an Info for each request and passes its trace id on.
-func Track(log zerolog.Logger) func(context.Context, string) context.Context {
-	return func(ctx context.Context, traceID string) context.Context {
-		i := &Info{log: &log, Began: time.Now(), TraceID: traceID}
+// Track returns the hook of endpoint.API that begins an Info for each request and passes its place in its trace on.
+func Track(log zerolog.Logger, tracer *tracing.Tracer) func(context.Context, string, string) context.Context {
+	return func(ctx context.Context, traceID, parent string) context.Context {
+		i := &Info{log: &log, Began: time.Now(), TraceID: traceID, Parent: tracing.Parent(parent), Tracer: tracer}
+		i.Span = tracer.Begin(traceID, i.Parent)
 		if from, ok := ctx.Value(entryKey{}).(entry); ok {
 			i.Entry, i.ProxyTLS = from.name, from.overTLS
 		}
-		return context.WithValue(trace.With(ctx, traceID), infoKey{}, i)
+		return context.WithValue(trace.WithSpan(ctx, traceID, i.Span), infoKey{}, i)
 	}
 }
 

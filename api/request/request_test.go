@@ -50,7 +50,7 @@ func TestTheAddressOfAShootersPageIsNotLogged(t *testing.T) {
 	r := chi.NewRouter()
 	r.Use(func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			next.ServeHTTP(w, r.WithContext(Track(zerolog.New(&log))(r.Context(), "trace")))
+			next.ServeHTTP(w, r.WithContext(Track(zerolog.New(&log), nil)(r.Context(), "trace", "")))
 		})
 	}, AccessLog(nil))
 	page := func(http.ResponseWriter, *http.Request) {}
@@ -75,7 +75,7 @@ func TestTheTraceOfARequest(t *testing.T) {
 	} {
 		codes[code] = endpoint.Error{Status: http.StatusBadRequest}
 	}
-	a := &endpoint.API{Errors: codes, Context: Track(zerolog.New(&log))}
+	a := &endpoint.API{Errors: codes, Context: Track(zerolog.New(&log), nil)}
 	r := a.Router(AccessLog(nil))
 	rangeID := uuid.MustParse("11111111-1111-4111-8111-111111111111")
 	const parent = "4bf92f3577b34da6a3ce929d0e0e4736"

@@ -114,6 +114,7 @@ func (a attempts) RoundTrip(out *http.Request) (*http.Response, error) {
 			reason, err = wrongNode, lanes.ErrNotOwner
 		case err == nil:
 			r.Metrics.proxied(answered)
+			f.status, f.outcome = response.StatusCode, answered
 			return r.begun(f, response), nil
 		case !sent:
 			reason, err = unreachable, errUnreachable
@@ -183,7 +184,11 @@ func (r *Router) send(out *http.Request, f *forwarding) (response *http.Response
 	}
 	response.Request = out
 	if f.way.limit != waitTimeout { // the wait for an event is no measure of the hop
-		r.Metrics.seconds.Observe(time.Since(began).Seconds())
+		id := ""
+		if i := request.Of(f.in.Context()); i != nil {
+			id = i.TraceID
+		}
+		r.Tracer.Observe(r.Metrics.seconds, time.Since(began).Seconds(), id, f.span)
 	}
 	return response, true, nil
 }

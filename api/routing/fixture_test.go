@@ -120,7 +120,7 @@ func newNode(
 	n := &node{t: t, name: name, unowned: true, registry: prometheus.NewRegistry()}
 	log := zerolog.New(n)
 	a := &endpoint.API{
-		Errors: testErrors, Context: request.Track(log),
+		Errors: testErrors, Context: request.Track(log, nil),
 		Defect: func(_ *http.Request, cause error, stack []byte) {
 			t.Errorf("defect: %v\n%s", cause, stack)
 		},

@@ -21,6 +21,7 @@ import (
 	"rangegate/api/endpoint"
 	"rangegate/api/request"
 	"rangegate/lanes"
+	"rangegate/lanes/tracing"
 )
 
 // What the entry tells the owner of a request. They are read of requests on the node listener only; rewrite replaces
@@ -51,6 +52,10 @@ type forwarding struct {
 	fixed  bool // the request is for that node, not for a range
 	body   []byte
 	header *time.Timer // ends the wait for the response
+
+	span    lanes.Span // of the hop
+	status  int        // of the owner's response; 0 if there is none
+	outcome string     // otherwise
 }
 
 type forwardingKey struct{}
@@ -85,7 +90,12 @@ func (r *Router) forward(w http.ResponseWriter, f *forwarding) {
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
 	}
 	if i := request.Of(f.in.Context()); i != nil {
-		defer func() { i.Node = f.answeredBy() }()
+		f.span = r.Tracer.Begin(i.TraceID, i.Span)
+		began := time.Now()
+		defer func() {
+			i.Node = f.answeredBy()
+			r.record(f, i, began)
+		}()
 	}
 	r.proxy.ServeHTTP(w, f.in.WithContext(ctx))
 }
@@ -152,7 +162,12 @@ func (r *Router) rewrite(p *httputil.ProxyRequest) {
 	if _, given := p.In.Header["User-Agent"]; !given {
 		out.Header["User-Agent"] = nil // otherwise net/http sends its own
 	}
-	if i := request.Of(p.In.Context()); i != nil && !carries(out.Header["Traceparent"], i.TraceID) {
+	i := request.Of(p.In.Context())
+	switch {
+	case i == nil:
+	case r.Tracer != nil: // the trace state, which goes on, is that of whoever began the trace
+		out.Header["Traceparent"] = []string{tracing.Header(i.TraceID, f.span)}
+	case !carries(out.Header["Traceparent"], i.TraceID):
 		out.Header["Traceparent"] = []string{"00-" + i.TraceID + "-" + spanID() + "-00"}
 		delete(out.Header, "Tracestate") // belongs to the header that was replaced
 	}
@@ -218,6 +233,7 @@ func (r *Router) refuse(w http.ResponseWriter, out *http.Request, err error) {
 		return
 	case errors.Is(err, errOwnedHere):
 		r.Metrics.proxied(ownedHere)
+		f.outcome = ownedHere
 		f.in.Body = &readBody{Reader: bytes.NewReader(f.body), rest: io.NopCloser(nil), bytes: f.body}
 		f.next.ServeHTTP(w, f.in)
 		return
@@ -231,6 +247,7 @@ func (r *Router) refuse(w http.ResponseWriter, out *http.Request, err error) {
 		err = lanes.ErrNotOwner
 	}
 	r.Metrics.proxied(outcome)
+	f.outcome = outcome
 	f.owner.Name = "" // it has not answered
 	f.fail(w, f.in, err)
 }

@@ -33,6 +33,7 @@ import (
 	"rangegate/api/request"
 	"rangegate/api/screens"
 	"rangegate/lanes"
+	"rangegate/lanes/tracing"
 )
 
 // Directory says which node serves a range.
@@ -118,6 +119,7 @@ type Settings struct {
 	// Clock says until when a request may be done. nil: that is not said.
 	Clock   Clock
 	Metrics *Metrics
+	Tracer  *tracing.Tracer // nil: nothing is traced
 	Log     zerolog.Logger
 }
 

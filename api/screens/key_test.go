@@ -72,7 +72,7 @@ func (k *keyed) get(url string) *httptest.ResponseRecorder {
 		sent.AddCookie(k.cookie)
 	}
 	response := httptest.NewRecorder()
-	router.ServeHTTP(response, sent.WithContext(request.Track(zerolog.New(&k.log))(sent.Context(), "trace")))
+	router.ServeHTTP(response, sent.WithContext(request.Track(zerolog.New(&k.log), nil)(sent.Context(), "trace", "")))
 	for _, cookie := range response.Result().Cookies() {
 		k.cookie = cookie
 	}

@@ -28,6 +28,7 @@ import (
 	"rangegate/lanes/link/sim"
 	"rangegate/lanes/link/websocket"
 	"rangegate/lanes/store/sqlite"
+	"rangegate/lanes/tracing"
 	"rangegate/webhook"
 )
 
@@ -87,6 +88,7 @@ type Gateway struct {
 	read         func() (config.Config, error) // see Settings.Read
 
 	registry *prometheus.Registry
+	tracer   *tracing.Tracer // nil: nothing is traced
 	counts   *metrics.Metrics
 	webhooks *webhook.Metrics
 	catalog  *catalog.Metrics
@@ -130,6 +132,7 @@ func New(ctx context.Context, settings Settings) (*Gateway, error) {
 		start func(context.Context) error
 	}{
 		{"log", g.startLog},
+		{"telemetry", g.startTelemetry},
 		{"store", g.openStore},
 		{"sign-ins", g.openSignIns},
 		{"clock", g.startClock},
@@ -223,6 +226,7 @@ func (g *Gateway) startClock(context.Context) error {
 	g.registry.MustRegister(collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	g.counts = metrics.New(g.registry)
+	g.counts.Tracer = g.tracer
 	machine, err := g.settings.Outside.openClock()
 	if err != nil {
 		return err

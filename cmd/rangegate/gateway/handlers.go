@@ -49,7 +49,7 @@ func (g *Gateway) activate(next *gatewayRuntime) {
 			// A client that disconnects does not stop it half-way.
 			return g.Reload(context.WithoutCancel(ctx), who, force)
 		},
-		Closing: next.ctx.Done(), Log: g.log,
+		Closing: next.ctx.Done(), Tracer: g.tracer, Log: g.log,
 	})
 	public := next.config.HTTP
 	if public.BehindProxy && len(public.TrustedProxies) == 0 {
@@ -75,6 +75,7 @@ func (g *Gateway) activate(next *gatewayRuntime) {
 		Origins:  public.Origins(),
 		Proxies:  public.Proxies(),
 		Traffic:  g.traffic,
+		Tracer:   g.tracer,
 		Log:      g.log,
 	})
 	g.current.Store(next)

@@ -29,7 +29,7 @@ func (g *Gateway) newRouter(c *config.Nodes) *routing.Router {
 	}
 	settings := routing.Settings{
 		Name: c.Name, Directory: node.keeper, Dial: g.settings.Outside.Dial,
-		Metrics: routing.NewMetrics(g.registry), Log: g.log,
+		Metrics: routing.NewMetrics(g.registry), Tracer: g.tracer, Log: g.log,
 	}
 	if redis, ok := g.clock.(*clock.Shared); ok {
 		settings.Clock = redis

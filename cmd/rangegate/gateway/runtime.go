@@ -165,6 +165,7 @@ func (g *Gateway) webhookClient(id uuid.UUID, w config.Webhook, guarded bool) (*
 		}),
 		Now:     func() time.Time { return g.clock.Now().Wall },
 		Metrics: g.webhooks,
+		Tracer:  g.tracer,
 	})
 }
 
@@ -177,6 +178,7 @@ func (g *Gateway) productsClient(id uuid.UUID, p *config.Products, environment c
 		Transport:  productsTransport(p, environment, productConnections),
 		SecureOnly: environment == config.InProduction,
 		Log:        g.log.With().Stringer("range_id", id).Logger(),
+		Tracer:     g.tracer,
 	})
 }
 

@@ -22,36 +22,57 @@ var rules = []struct {
 	{"lanes/link", []string{"lanes"}},
 	{"lanes/replay", []string{"lanes"}},
 	{"lanes/store", []string{"lanes"}},
+	{"lanes/tracing", []string{"lanes"}},
 	{"lanes", nil},
 	{"webhook/egress", nil},
-	{"webhook", []string{"lanes", "webhook/egress"}},
-	{"catalog", []string{"webhook/egress"}},
+	{"webhook", []string{"lanes", "lanes/tracing", "webhook/egress"}},
+	{"catalog", []string{"lanes", "lanes/tracing", "webhook/egress"}},
 	{"config", nil},
 	{"actors/board", []string{"lanes"}},
 	{"actors/clock", []string{"lanes"}},
-	{"actors/commit", []string{"actors/clock", "actors/idempotency", "actors/metrics", "lanes", "lanes/store"}},
+	{
+		"actors/commit",
+		[]string{"actors/clock", "actors/idempotency", "actors/metrics", "lanes", "lanes/store", "lanes/tracing"},
+	},
 	{"actors/delivery", []string{"actors/clock", "actors/commit", "actors/idempotency", "actors/metrics", "lanes"}},
 	{"actors/hardware", []string{"lanes", "lanes/link"}},
 	{"actors/history", []string{"actors/commit", "lanes", "lanes/store"}},
 	{"actors/holds", []string{"actors/commit", "lanes"}},
 	{"actors/idempotency", []string{"lanes", "lanes/store"}},
-	{"actors/metrics", []string{"lanes"}},
+	{"actors/metrics", []string{"lanes", "lanes/tracing"}},
 	{"actors/nodes", []string{"lanes", "lanes/store"}},
-	{"actors/purchases", []string{"actors/clock", "lanes"}},
+	{"actors/purchases", []string{"actors/clock", "lanes", "lanes/tracing"}},
 	{"actors/simulation", []string{"actors/clock", "actors/commit", "lanes"}},
 	{"actors/supervised", []string{"actors/clock", "actors/metrics", "lanes"}},
 	{"actors", []string{
 		"actors/board", "actors/clock", "actors/commit", "actors/delivery", "actors/hardware",
 		"actors/history", "actors/holds", "actors/idempotency", "actors/metrics", "actors/nodes", "actors/purchases",
-		"actors/simulation", "actors/supervised", "lanes", "lanes/link", "lanes/store", "webhook",
+		"actors/simulation", "actors/supervised", "lanes", "lanes/link", "lanes/store", "lanes/tracing", "webhook",
 	}},
 	{"docs", nil},
 	{"api/endpoint", nil},
-	{"api", []string{"api/endpoint", "lanes", "catalog", "webhook", "docs"}},
-	{"cmd", []string{
-		"actors", "actors/clock", "actors/delivery", "actors/metrics", "actors/nodes", "actors/simulation",
-		"api", "catalog", "config", "lanes", "lanes/link", "lanes/replay", "lanes/store", "webhook", "webhook/egress",
-	}},
+	{"api", []string{"api/endpoint", "lanes", "catalog", "lanes/tracing", "webhook", "docs"}},
+	{
+		"cmd",
+		[]string{
+			"actors",
+			"actors/clock",
+			"actors/delivery",
+			"actors/metrics",
+			"actors/nodes",
+			"actors/simulation",
+			"api",
+			"catalog",
+			"config",
+			"lanes",
+			"lanes/link",
+			"lanes/replay",
+			"lanes/store",
+			"lanes/tracing",
+			"webhook",
+			"webhook/egress",
+		},
+	},
 }
 
 type listed struct {
@@ -89,6 +110,17 @@ func TestTheActorLibraryStaysInActors(t *testing.T) {
 					p.ImportPath)
 				require.Contains(t, simpleCore, imported)
 			}
+		}
+	}
+}
+
+// The code records spans by package tracing; where they go is known to package gateway alone.
+func TestTheExporterOfTracesStaysInTheGateway(t *testing.T) {
+	for _, p := range packages(t) {
+		for _, imported := range p.Imports {
+			sdk := strings.HasPrefix(imported, "go.opentelemetry.io/otel/sdk") ||
+				strings.HasPrefix(imported, "go.opentelemetry.io/otel/exporters")
+			require.True(t, !sdk || p.ImportPath == "cmd/rangegate/gateway", "%s imports %s", p.ImportPath, imported)
 		}
 	}
 }
