@@ -48,6 +48,8 @@ type Gateway struct {
 	quit    chan struct{}  // closed when the gateway stops
 	tasks   sync.WaitGroup // that run until then
 
+	suspends, clockSteps atomic.Uint64
+
 	mu        sync.RWMutex // guards what follows and nothing else: it is never held while a committer's lock is taken
 	ranges    map[uuid.UUID]*Range
 	elsewhere map[uuid.UUID]struct{}     // ranges that ran here until another process claimed them
@@ -236,6 +238,7 @@ func (g *Gateway) checkpointRegularly() {
 // afterSuspend: timers stood still while the machine was suspended, so they are armed anew.
 func (g *Gateway) afterSuspend(slept time.Duration) {
 	g.metrics.Suspends.Inc()
+	g.suspends.Add(1)
 	g.log.Warn().Dur("slept", slept).Msg("the machine was suspended; every timer is armed anew")
 	for _, r := range g.running() {
 		r.addresses.sendRoot(&toAllLanes{&rearm{}})
@@ -246,8 +249,14 @@ func (g *Gateway) afterSuspend(slept time.Duration) {
 // relation of the clocks.
 func (g *Gateway) afterClockStep(by time.Duration) {
 	g.metrics.ClockSteps.Inc()
+	g.clockSteps.Add(1)
 	g.log.Warn().Dur("by", by).Msg("the wall clock was set, or has drifted; no session's time changes by it")
 	g.CheckpointAll()
+}
+
+// ClockChanges returns how often the machine was suspended, and how often its wall clock was set, since the start.
+func (g *Gateway) ClockChanges() (suspends, steps uint64) {
+	return g.suspends.Load(), g.clockSteps.Load()
 }
 
 func (g *Gateway) observeDrift(by time.Duration) { g.metrics.ClockDrift.Set(by.Seconds()) }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"rangegate/actors/delivery"
+	"rangegate/actors/idempotency"
 	"rangegate/actors/supervised"
 	"rangegate/lanes"
 	"rangegate/lanes/trace"
@@ -118,7 +119,7 @@ func (o *observation) ofRange(unsaved int) lanes.Observed {
 			row.Oldest = lanes.Awaited{What: "save", Since: lane.Since}
 		}
 	}
-	row.Why = row.WhyRange(o.now, o.outage, notLoaded, unsaved)
+	row.Why, row.Also = row.WhyRange(o.now, o.outage, notLoaded, unsaved, o.r.keys.Count(), idempotency.MaxKeys)
 	return row
 }
 
@@ -134,7 +135,7 @@ func (o *observation) ofEvents(webhook delivery.WebhookHealth) lanes.Observed {
 	if webhook.Oldest != nil {
 		row.Oldest = lanes.Awaited{What: "event", Since: *webhook.Oldest}
 	}
-	row.Why = row.WhyEvents(o.now, webhook.Retrying, webhook.LevelAt)
+	row.Why, row.Also = row.WhyEvents(o.now, webhook.Failing, webhook.Retrying, webhook.LevelAt)
 	return row
 }
 
@@ -142,7 +143,7 @@ func (o *observation) ofLane(status lanes.LaneStatus) lanes.Observed {
 	row, work := o.actor(laneKind, status.ID, o.lanes[actorOf{status.ID, laneKind}]), o.r.works.Of(status.ID).Now()
 	row.State, row.Since = cmp.Or(work.State, lanes.StateStarting), work.Since
 	row.Waiting, row.Oldest, row.Late = work.Waiting, work.Oldest, work.Late
-	row.Why = row.WhyLane(o.now, status, work, o.unsaved[status.ID], o.outage, o.heldSince(status.Place))
+	row.Why, row.Also = row.WhyLane(o.now, status, work, o.unsaved[status.ID], o.outage, o.heldSince(status.Place))
 	return row
 }
 
@@ -165,6 +166,6 @@ func (o *observation) ofConnection(status lanes.LaneStatus, link lanes.LinkProbl
 			link.Address = driver.Address(status.ID)
 		}
 	}
-	row.Why = row.WhyConnection(o.now, link, status.Contest)
+	row.Why, row.Also = row.WhyConnection(o.now, link, status.Contest)
 	return row
 }

@@ -223,6 +223,51 @@ func TestWhatHoldsEventsUp(t *testing.T) {
 	}, withWebhook(webhook), withRetries)
 }
 
+// A webhook that takes nothing, three times in a row, is told until it takes an event; what it decides about a purchase
+// tells nothing of it.
+func TestAWebhookThatTakesNothingIsTold(t *testing.T) {
+	webhook := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		webhook.fails(500, nil)
+		session := f.createWithPurchasing(0, 30) // two events
+		f.advance(time.Second)
+		f.buy(0, minutes(15))
+		require.Empty(t, f.why(eventsKind, -1))
+		f.advance(8 * time.Second)
+		f.modify(session, 5)
+		f.advance(time.Second)
+		require.Equal(t, "failing for 10s failed ×3", f.why(eventsKind, -1))
+		require.Contains(t, f.observed(eventsKind, -1).Why.Error, lanes.Refused)
+		webhook.fails(500, func(lanes.Event) bool { return false })
+		f.modify(session, 5)
+		f.advance(time.Second)
+		require.Empty(t, f.why(eventsKind, -1))
+	}, withWebhook(webhook))
+}
+
+// What is less urgent is told beside what is most urgent: a lane that is parked may also be under a hold that its
+// hardware has not confirmed.
+func TestTheMostUrgentReasonHidesNoOther(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		restore := f.cutLink(0)
+		f.startHold(f.laneScope(0))
+		for range maxPanics + 1 {
+			f.panicLane(0)
+		}
+		f.advance(8 * time.Second)
+		row := f.observed(laneKind, 0)
+		var also []lanes.WhyCode
+		for _, why := range row.Also {
+			also = append(also, why.Code)
+		}
+		require.Equal(t, []lanes.WhyCode{lanes.WhyParked, lanes.WhyHold, lanes.WhyRestarted},
+			append([]lanes.WhyCode{row.Why.Code}, also...))
+		restore()
+		f.advance(parkedFor)
+		require.Empty(t, f.observed(laneKind, 0).Also)
+	})
+}
+
 // A controller that dials is waited for, and a second one of the lane is told with both addresses.
 func TestWhatHoldsUpAConnectionThatIsWaitedFor(t *testing.T) {
 	runAwaiting(t, 1, func(t *testing.T, f *fixture, d *awaitingDriver) {

@@ -101,12 +101,12 @@ type Limits struct {
 
 // perRange refuses the requests of a range beyond its limit with `too_many_requests`.
 func perRange(
-	limiters map[uuid.UUID]*rate.Limiter, refused prometheus.Counter, fail endpoint.FailFunc,
+	limiters map[uuid.UUID]*rate.Limiter, refuse func(rangeID uuid.UUID), fail endpoint.FailFunc,
 ) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if !limiters[request.RangeID(r.Context())].Allow() {
-				refused.Inc()
+			if id := request.RangeID(r.Context()); !limiters[id].Allow() {
+				refuse(id)
 				fail(w, r, endpoint.Refuse("too_many_requests", "too many requests of this range", time.Second))
 				return
 			}
@@ -125,7 +125,7 @@ const (
 // limitConcurrency returns the function that admits a request of an authenticated range, or refuses it with
 // `overloaded`. It has no queue, which would only delay all requests.
 func limitConcurrency(
-	ranges Credentials, refused prometheus.Counter,
+	ranges Credentials, refuse func(),
 ) func(context.Context) (release func(), err error) {
 	process, byRange := make(screens.Slots, maxConcurrent), map[uuid.UUID]screens.Slots{}
 	for id := range ranges {
@@ -139,7 +139,7 @@ func limitConcurrency(
 			admitted = false
 		}
 		if !admitted {
-			refused.Inc()
+			refuse()
 			return nil, screens.Overloaded("requests are being carried out; nothing was changed")
 		}
 		return func() { process.Release(); slots.Release() }, nil

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"maps"
 	"net/netip"
 	"sync"
 
@@ -16,6 +17,7 @@ import (
 type Limiters struct {
 	mu           sync.Mutex
 	requests     map[uuid.UUID]*rate.Limiter           // by range
+	refused      map[uuid.UUID]uint64                  // requests of ranges, beyond their limit
 	tokens       *screens.AttemptLimiter[netip.Prefix] // wrong tokens of a POS
 	operators    *screens.AttemptLimiter[netip.Prefix] // wrong operations tokens
 	screenKeys   *screens.AttemptLimiter[netip.Prefix]
@@ -26,6 +28,7 @@ type Limiters struct {
 func NewLimiters() *Limiters {
 	return &Limiters{
 		requests:     map[uuid.UUID]*rate.Limiter{},
+		refused:      map[uuid.UUID]uint64{},
 		tokens:       screens.NewAttemptLimiter[netip.Prefix](nil),
 		operators:    screens.NewAttemptLimiter[netip.Prefix](nil),
 		screenKeys:   screens.NewAttemptLimiter[netip.Prefix](screens.PerMinute(screens.MaxWrongKeys)),
@@ -65,4 +68,18 @@ func (l *Limiters) ofRanges(ranges Credentials, limits Limits) map[uuid.UUID]*ra
 	}
 	l.requests = kept
 	return kept
+}
+
+// refuse counts a request of a range that is refused.
+func (l *Limiters) refuse(rangeID uuid.UUID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.refused[rangeID]++
+}
+
+// Refused returns how many requests of each range were refused, as it sends too many.
+func (l *Limiters) Refused() map[uuid.UUID]uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return maps.Clone(l.refused)
 }

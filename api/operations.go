@@ -47,6 +47,8 @@ type Operations struct {
 	// Reload applies the configuration again for whoever that is, and blocks until that is done. Its error is made by
 	// RefuseReload.
 	Reload func(ctx context.Context, who string, force bool) (Reloaded, error)
+	// Advisories are those of this node; nil: it has none.
+	Advisories *observer.Advisories
 	// Closing is closed when another configuration is in force, and when the gateway stops.
 	Closing <-chan struct{}
 	Tracer  *tracing.Tracer // nil: nothing is traced
@@ -110,6 +112,7 @@ func NewOperations(s Operations) http.Handler {
 	observer.Mount(r, a, observer.Settings{
 		Ranges: s.Ranges, Waiting: s.Waiting, Router: s.Router,
 		Range: func(id uuid.UUID) (observer.Range, error) { return s.Range(id) }, Closing: s.Closing, Who: operatorOf,
+		Advisories: s.Advisories,
 	}, guard)
 	return r
 }

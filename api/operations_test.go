@@ -16,6 +16,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
+	"rangegate/api/observer"
 	"rangegate/lanes"
 )
 
@@ -87,7 +88,7 @@ func newOperationsWith(registry prometheus.Gatherer, s *fakeOperatedRange, token
 func operationsSettings(registry prometheus.Gatherer, s *fakeOperatedRange, tokens ...string) Operations {
 	closing := make(chan struct{}) // streams end at once
 	close(closing)
-	return Operations{
+	o := Operations{
 		Ready: func() error { return nil }, Metrics: registry, Tokens: operationsTokens(tokens...), Log: zerolog.Nop(),
 		Closing: closing,
 		Traffic: NewTraffic(prometheus.NewRegistry()),
@@ -106,6 +107,13 @@ func operationsSettings(registry prometheus.Gatherer, s *fakeOperatedRange, toke
 		KnownHost: func(name string) bool { return name == "example.com" }, // that of httptest
 		Limiters:  NewLimiters(),
 	}
+	o.Advisories = observer.NewAdvisories(observer.AdvisorySettings{
+		Ranges: o.Ranges, Range: func(id uuid.UUID) (observer.Range, error) { return o.Range(id) },
+		Readings: func() observer.Readings { return observer.Readings{ReloadFailed: true} }, Node: "north-1",
+		Log:       zerolog.Nop(),
+		RangeName: func(uuid.UUID) string { return "North range" },
+	}, prometheus.NewRegistry())
+	return o
 }
 
 // Operators settle purchases with the operations token.

@@ -89,7 +89,7 @@ func New(s Settings) http.Handler {
 		Errors: posErrors, GuardCodes: []string{"unauthorized", "too_many_requests", "overloaded"},
 		WriteGuardCodes: []string{"forbidden"},
 		Timeout:         timeout, Defect: logDefect,
-		Admit:       limitConcurrency(s.Credentials, traffic.limited.WithLabelValues("process")),
+		Admit:       limitConcurrency(s.Credentials, traffic.ofProcess()),
 		ReservePage: pages.reserve,
 		Context:     request.Track(s.Log, s.Tracer),
 		KeyReused: func(ctx context.Context, name, fingerprint string) bool {
@@ -154,7 +154,7 @@ func New(s Settings) http.Handler {
 	guards := []func(http.Handler) http.Handler{
 		noteResponse, s.authenticate(traffic.limited.WithLabelValues("address"), a.Fail),
 		s.Router.Route(a.Fail, ofToken),
-		perRange(s.Limiters.ofRanges(s.Credentials, s.Limits), traffic.limited.WithLabelValues("range"), a.Fail),
+		perRange(s.Limiters.ofRanges(s.Credentials, s.Limits), traffic.ofRange(s.Limiters), a.Fail),
 	}
 	a.Mount(r, prefix1, version1, guards...)
 	if s.Playground {

@@ -5,8 +5,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"rangegate/api/endpoint"
@@ -22,6 +24,8 @@ type Traffic struct {
 	streams  *prometheus.GaugeVec
 	readers  *prometheus.GaugeVec
 	sample   *request.Sample // of the access log
+
+	overloaded atomic.Uint64
 }
 
 // NewTraffic registers the metrics. It panics if the registry has them already.
@@ -63,6 +67,27 @@ func NewTraffic(registry prometheus.Registerer) *Traffic {
 	registry.MustRegister(t.requests, t.seconds, t.limited, t.streams, t.readers, dropped)
 	return t
 }
+
+// ofProcess returns the function that counts a request that is refused as too many are carried out.
+func (t *Traffic) ofProcess() func() {
+	counted := t.limited.WithLabelValues("process")
+	return func() {
+		counted.Inc()
+		t.overloaded.Add(1)
+	}
+}
+
+// ofRange returns the function that counts a request that is refused as its range sends too many.
+func (t *Traffic) ofRange(l *Limiters) func(rangeID uuid.UUID) {
+	counted := t.limited.WithLabelValues("range")
+	return func(rangeID uuid.UUID) {
+		counted.Inc()
+		l.refuse(rangeID)
+	}
+}
+
+// Overloaded returns how many requests were refused as too many were carried out.
+func (t *Traffic) Overloaded() uint64 { return t.overloaded.Load() }
 
 // count counts every request that this node answers and observes its duration. The duration of a stream is no
 // measure of the gateway's speed.

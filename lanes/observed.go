@@ -23,6 +23,7 @@ type Observed struct {
 	Panics  Panics
 	Late    *time.Duration // of a lane: how late its newest timer was that ended a session; nil: none has
 	Why     *Why           // what it is held up by; nil: nothing
+	Also    []Why          // what it is held up by beside that, the most urgent first
 }
 
 // Awaited is what waits, or is being done, and since when. Its zero value is nothing.
@@ -69,11 +70,13 @@ const (
 	WhySaving     WhyCode = "saving"
 	WhyUnsaved    WhyCode = "unsaved"
 	WhyGone       WhyCode = "gone"
+	WhyFailing    WhyCode = "failing"
 	WhyFault      WhyCode = "fault"
 	WhyContested  WhyCode = "contested"
 	WhyDials      WhyCode = "dials"
 	WhyDialling   WhyCode = "dialling"
 	WhyAwaits     WhyCode = "awaits"
+	WhyKeys       WhyCode = "keys"
 	WhyBehind     WhyCode = "behind"
 	WhyBacklog    WhyCode = "backlog"
 	WhyStarting   WhyCode = "starting"
@@ -85,9 +88,9 @@ const (
 
 // Urgency are the codes, the most urgent first.
 var Urgency = []WhyCode{
-	WhyStoreDown, WhyNotRunning, WhyParked, WhyHold, WhyAtHand, WhySaving, WhyUnsaved, WhyGone, WhyFault,
-	WhyContested, WhyDials,
-	WhyDialling, WhyAwaits, WhyBehind, WhyBacklog, WhyStarting, WhyMoving, WhyTogether, WhyRetrying, WhyRestarted,
+	WhyStoreDown, WhyNotRunning, WhyParked, WhyHold, WhyAtHand, WhySaving, WhyUnsaved, WhyGone, WhyFailing, WhyFault,
+	WhyContested, WhyDials, WhyDialling, WhyAwaits, WhyKeys, WhyBehind, WhyBacklog, WhyStarting, WhyMoving, WhyTogether,
+	WhyRetrying, WhyRestarted,
 }
 
 // Why is what holds an actor up. Which of its values there are depends on the code.
@@ -108,6 +111,8 @@ const (
 	laneWaits     = time.Second      // a save, a request, a message, a ticket, a hold without its confirmation
 	eventsWait    = 10 * time.Second // an event for its attempt
 	restartsShown = 10 * time.Minute // for so long a panic is told
+
+	failuresInRow = 3 // attempts of a webhook
 )
 
 // lasts returns a Why if since is known and at least so long ago.
@@ -119,14 +124,18 @@ func lasts(now, since time.Time, atLeast time.Duration, why Why) *Why {
 	return &why
 }
 
-// firstOf returns the first reason that there is.
-func firstOf(reasons ...*Why) *Why {
+// mostUrgent returns the first reason that there is, and the others.
+func mostUrgent(reasons ...*Why) (first *Why, also []Why) {
 	for _, why := range reasons {
-		if why != nil {
-			return why
+		switch {
+		case why == nil:
+		case first == nil:
+			first = why
+		default:
+			also = append(also, *why)
 		}
 	}
-	return nil
+	return first, also
 }
 
 // ofActor is what may hold up an actor of any kind: the message that it has at hand, and of late a panic.
@@ -149,7 +158,7 @@ type StoreOutage struct {
 // heldSince is when the hold over it began, zero without one.
 func (o Observed) WhyLane(
 	now time.Time, status LaneStatus, work LaneWork, unsaved LaneUnsaved, outage StoreOutage, heldSince time.Time,
-) *Why {
+) (*Why, []Why) {
 	atHand, restarted := o.ofActor(now)
 	var parked, hold, fault, starting *Why
 	if work.State == StateParked {
@@ -167,7 +176,7 @@ func (o Observed) WhyLane(
 	if work.State == StateStarting {
 		starting = lasts(now, work.Since, laneWaits, Why{Code: WhyStarting})
 	}
-	return firstOf(parked, hold, atHand,
+	return mostUrgent(parked, hold, atHand,
 		o.whySaving(now, work, unsaved, outage), fault,
 		lasts(now, work.Oldest.Since, laneWaits, Why{Code: WhyBacklog, What: work.Oldest.What, Count: work.Waiting}),
 		starting, o.whyKept(now, work), restarted)
@@ -205,7 +214,7 @@ type LinkProblem struct {
 }
 
 // WhyConnection says what holds up the connection to a lane's hardware.
-func (o Observed) WhyConnection(now time.Time, link LinkProblem, contest *Contest) *Why {
+func (o Observed) WhyConnection(now time.Time, link LinkProblem, contest *Contest) (*Why, []Why) {
 	atHand, restarted := o.ofActor(now)
 	var contested, down *Why
 	if contest != nil {
@@ -223,14 +232,17 @@ func (o Observed) WhyConnection(now time.Time, link LinkProblem, contest *Contes
 			down.Code = WhyDials
 		}
 	}
-	return firstOf(atHand, contested, down, restarted)
+	return mostUrgent(atHand, contested, down, restarted)
 }
 
 // WhyRange says what holds up a range that runs here: notLoaded of its lanes are not loaded yet, and unsaved of its
-// changes not durable.
-func (o Observed) WhyRange(now time.Time, outage StoreOutage, notLoaded, unsaved int) *Why {
+// changes not durable. It keeps that many idempotency keys of mostKeys at most.
+func (o Observed) WhyRange(now time.Time, outage StoreOutage, notLoaded, unsaved, keys, mostKeys int) (*Why, []Why) {
 	atHand, restarted := o.ofActor(now)
-	var down, starting *Why
+	var down, starting, runOut *Why
+	if keys > mostKeys/10*9 {
+		runOut = &Why{Code: WhyKeys, Count: keys}
+	}
 	if !outage.Since.IsZero() {
 		down = &Why{
 			Code: WhyStoreDown, Since: outage.Since, Count: unsaved, Attempts: outage.Attempts,
@@ -240,21 +252,34 @@ func (o Observed) WhyRange(now time.Time, outage StoreOutage, notLoaded, unsaved
 	if notLoaded > 0 {
 		starting = &Why{Code: WhyStarting, Count: notLoaded}
 	}
-	return firstOf(down, atHand, starting, restarted)
+	return mostUrgent(down, atHand, runOut, starting, restarted)
+}
+
+// Failing is the newest attempts of a webhook, as far as they have failed in a row. Its zero value is none.
+type Failing struct {
+	Count int
+	Since time.Time // the first of them
+	Error string    // of the last
 }
 
 // WhyEvents says what holds up the events of a webhook, of which that many are sent again later, the last of them at
 // levelAt if it takes each.
-func (o Observed) WhyEvents(now time.Time, retrying int, levelAt time.Time) *Why {
+func (o Observed) WhyEvents(now time.Time, failing Failing, retrying int, levelAt time.Time) (*Why, []Why) {
 	atHand, restarted := o.ofActor(now)
-	var gone, again *Why
+	var gone, fails, again *Why
+	if failing.Count >= failuresInRow {
+		fails = &Why{
+			Code: WhyFailing, Since: failing.Since, Attempts: failing.Count, Error: failing.Error,
+			Other: o.Webhook,
+		}
+	}
 	if o.State == StateGone {
 		gone = &Why{Code: WhyGone, Other: o.Webhook}
 	}
 	if retrying > 0 {
 		again = &Why{Code: WhyRetrying, Count: retrying, Next: levelAt, Other: o.Webhook}
 	}
-	return firstOf(atHand, gone,
+	return mostUrgent(atHand, gone, fails,
 		lasts(now, o.Oldest.Since, eventsWait, Why{Code: WhyBehind, Count: o.Waiting, Other: o.Webhook}),
 		again, restarted)
 }

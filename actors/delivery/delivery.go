@@ -172,10 +172,11 @@ func (d *Delivery) Record(event lanes.Logged) {
 
 // WebhookHealth is how the delivery to one webhook is doing.
 type WebhookHealth struct {
-	Webhook  string     // its name
-	Waiting  int        // events that wait for their first attempt
-	Retrying int        // events that await their retry
-	Gone     bool       // it has answered 410
+	Webhook  string // its name
+	Waiting  int    // events that wait for their first attempt
+	Retrying int    // events that await their retry
+	Gone     bool   // it has answered 410
+	Failing  lanes.Failing
 	Oldest   *time.Time // when the oldest event happened that waits; nil when none does
 	LevelAt  time.Time  // when the last of those that await their retry can have been sent; zero: none does
 	Actor    string     // the id of its actor in the library, empty before it runs
@@ -187,7 +188,7 @@ func (d *Delivery) Health() (all []WebhookHealth) {
 	for _, to := range *d.outboxes.Load() {
 		all = append(all, WebhookHealth{
 			Webhook: to.receiver.Name, Waiting: int(to.box.waiting.Load()), Retrying: to.box.retries.count(),
-			Gone: to.box.whyNotSent() == lanes.WebhookGone, Oldest: to.box.oldest.Load(),
+			Gone: to.box.whyNotSent() == lanes.WebhookGone, Failing: to.box.failing(), Oldest: to.box.oldest.Load(),
 			LevelAt: to.box.retries.levelAt(now), Actor: to.box.actor.Load().GetId(),
 		})
 	}

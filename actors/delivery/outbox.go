@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"runtime/debug"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -34,6 +35,9 @@ type outbox struct {
 	redeliveries atomic.Int64 // events that somebody wants sent again
 	// when the oldest event happened that waits for its delivery; nil when none waits
 	oldest atomic.Pointer[time.Time]
+
+	failuresMu sync.Mutex
+	failures   lanes.Failing
 }
 
 // newOutbox begins with those of the events that were loaded.
@@ -162,6 +166,7 @@ func (b *outbox) attempt(to *Receiver, event lanes.Logged, late bool) (attempt l
 	}
 	gone := goneWebhook{to.Webhook, b.resumes.Load()}
 	attempt, answer = to.Webhook.Attempt(d.Life, event, late)
+	b.noteOutcome(event, attempt)
 	isOutdated := gone.resumes != b.resumes.Load() // of the receiver as it was before the operator looked at it
 	if attempt.Gone() && !isOutdated && to.Retry.Enabled() && event.Event.Kind != lanes.PurchaseRequest {
 		if before := b.gone.Swap(&gone); before == nil || *before != gone {
@@ -170,6 +175,30 @@ func (b *outbox) attempt(to *Receiver, event lanes.Logged, late bool) (attempt l
 		}
 	}
 	return attempt, answer
+}
+
+// noteOutcome notes whether the webhook takes what is sent to it. What it decides about a purchase does not tell.
+func (b *outbox) noteOutcome(event lanes.Logged, attempt lanes.Attempt) {
+	if event.Event.Kind == lanes.PurchaseRequest || b.d.Life.Err() != nil {
+		return
+	}
+	b.failuresMu.Lock()
+	defer b.failuresMu.Unlock()
+	if attempt.Error == "" {
+		b.failures = lanes.Failing{}
+		return
+	}
+	if b.failures.Count == 0 {
+		b.failures.Since = attempt.At
+	}
+	b.failures.Count++
+	b.failures.Error = attempt.Error
+}
+
+func (b *outbox) failing() lanes.Failing {
+	b.failuresMu.Lock()
+	defer b.failuresMu.Unlock()
+	return b.failures
 }
 
 // recordAttempt saves the attempt of an event that is final, whenever the store takes it.

@@ -4,6 +4,7 @@
 package metrics
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -94,12 +95,15 @@ type storeMetrics struct {
 	flushing prometheus.Histogram
 	writes   prometheus.Histogram
 
+	tried, slow *atomic.Uint64 // flushes
+
 	FencedWrites  prometheus.Counter
 	RangesRefused prometheus.Gauge
 }
 
 func (m maker) ofStore() storeMetrics {
 	all := storeMetrics{
+		tried: new(atomic.Uint64), slow: new(atomic.Uint64),
 		flushes: m.counters("store_flushes_total",
 			"Flushes to the store by result (ok, failed). Each range flushes at least every 10 s; none "+
 				"should fail.", "result"),
@@ -130,7 +134,17 @@ func (m *Metrics) Flushed(took time.Duration, writes int, err error, traceID str
 	m.flushes.WithLabelValues(result).Inc()
 	m.Tracer.Observe(m.flushing, took.Seconds(), traceID, place)
 	m.writes.Observe(float64(writes))
+	m.tried.Add(1)
+	if took > slowFlush {
+		m.slow.Add(1)
+	}
 }
+
+// slowFlush is what a flush takes that every sale notices; from 1 s on the store counts as down.
+const slowFlush = 500 * time.Millisecond
+
+// FlushCounts returns how many flushes there were, and how many of them took longer than half a second.
+func (m *storeMetrics) FlushCounts() (tried, slow uint64) { return m.tried.Load(), m.slow.Load() }
 
 // kinds are the kinds of events.
 var kinds = []lanes.Kind{

@@ -106,8 +106,9 @@ type Keeper struct {
 	lookUp  lookUp
 	ranges  map[uuid.UUID]*entry
 	sweptAt time.Time // zero: the owners are to be read now
-	decided bool      // about ranges that nobody has, once at least
-	paused  bool      // the process stops: no range is started or moved any more
+	changes map[uuid.UUID]Changes
+	decided bool // about ranges that nobody has, once at least
+	paused  bool // the process stops: no range is started or moved any more
 
 	stopWork, stopRenewing context.CancelFunc
 	working, renewing      sync.WaitGroup
@@ -131,7 +132,7 @@ type entry struct {
 func New(c Config) *Keeper {
 	return &Keeper{
 		Config: c, wake: make(chan struct{}, 1), renewNow: make(chan struct{}, 1),
-		slots: semaphore.NewWeighted(parallel), ranges: map[uuid.UUID]*entry{},
+		slots: semaphore.NewWeighted(parallel), ranges: map[uuid.UUID]*entry{}, changes: map[uuid.UUID]Changes{},
 	}
 }
 
@@ -333,6 +334,7 @@ func (k *Keeper) step(ctx context.Context) {
 	for _, id := range p.letGo {
 		k.Ranges.Drop(id)
 		k.Metrics.changes.WithLabelValues(lost).Inc()
+		k.noteChange(id, lost)
 		owner := k.known(id)
 		k.Log.Warn().Stringer("range_id", id).Uint64("epoch", owner.Epoch).Str("owner", owner.Owner.Name).
 			Msg("another node has claimed the range: this one lets go of it")
@@ -547,6 +549,7 @@ func (k *Keeper) started(o store.Claimed, reason string, err error) {
 		line := k.Log.Info().Stringer("range_id", o.Range).Uint64("epoch", o.Epoch).Str("reason", reason).
 			Int("running_sessions", o.Running)
 		k.Metrics.changes.WithLabelValues(reason).Inc()
+		k.noteChange(o.Range, reason)
 		if !since.IsZero() {
 			k.Metrics.takeOver.Observe(time.Since(since).Seconds())
 			line = line.Dur("unowned", time.Since(since))

@@ -1,6 +1,9 @@
 package nodes
 
 import (
+	"maps"
+
+	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
@@ -53,4 +56,39 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 		m.changes.WithLabelValues(reason)
 	}
 	return m
+}
+
+// Changes are those of one range that an operator has to know of, since this node began.
+type Changes struct {
+	Lost      uint64 // another node has claimed it while it ran here
+	TakenOver uint64 // from a node that was not heard of any more
+}
+
+// Changes returns those of the ranges that have any.
+func (k *Keeper) Changes() map[uuid.UUID]Changes {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return maps.Clone(k.changes)
+}
+
+// Held reports whether the newest renewal of this node's lease has succeeded.
+func (k *Keeper) Held() bool {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return k.lease.held
+}
+
+func (k *Keeper) noteChange(rangeID uuid.UUID, reason string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	changes := k.changes[rangeID]
+	switch reason {
+	case lost:
+		changes.Lost++
+	case takeOver:
+		changes.TakenOver++
+	default:
+		return
+	}
+	k.changes[rangeID] = changes
 }

@@ -6,6 +6,10 @@
 //	table.go      the look at all actors that observers share; which of them one observer sees, in which order
 //	actors.go     the table as it is sent, once or as it changes
 //	views.go      the overview of the ranges, and one lane
+//	advisory.go   what an advisory is, and when something becomes one
+//	conditions.go what is not as it should be, from a look at the actors and readings of the gateway
+//	tracker.go    from conditions to advisories: begin, end, and one for many
+//	advisories.go the advisories of this node: looked for once a second, logged, counted, and sent to whoever waits
 package observer
 
 import (
@@ -51,21 +55,26 @@ type Settings struct {
 	// Waiting returns the number of messages in mailboxes, by kind of actor.
 	Waiting func() map[string]int
 	Who     func(context.Context) string // the name of the operator's token
-	// closed when another configuration is in force, and when the gateway stops: streams end
-	Closing <-chan struct{}
+	// Advisories are those of this node; nil: it has none.
+	Advisories *Advisories
+	Closing    <-chan struct{} // closed when another configuration is in force, and when the gateway stops: streams end
 }
 
 // observerOf is the handlers.
 type observerOf struct {
 	Settings
-	looks looks
+	looks *looks
 }
 
 // Mount puts the observer under /observer and the JSON of older scripts under /actors, behind the guard. The page is
 // public: it gets its data with the operator's token.
 func Mount(r chi.Router, a *endpoint.API, settings Settings, guard func(http.Handler) http.Handler) {
-	s := &observerOf{Settings: settings}
-	s.looks.take = s.look
+	s := &observerOf{Settings: settings, looks: &looks{take: func(time.Time) []observed {
+		return lookAtAll(settings.Ranges(), settings.Range, settings.Router)
+	}}}
+	if s.Advisories != nil {
+		s.looks = &s.Advisories.looks
+	}
 	files := screens.Load(web)
 	headers := screens.Guard(a.Fail)
 	r.With(headers).Get("/screens/*", screens.SharedFiles().Handler(a.Fail))
@@ -77,6 +86,12 @@ func Mount(r chi.Router, a *endpoint.API, settings Settings, guard func(http.Han
 		endpoint.Handle("GET", "/", 200, "The actors of all ranges, or of one", readRange, s.overview),
 		lane("/{lane_id}"),
 	}, headers, sendBrowsersToObserver, guard, s.Router.Route(a.Fail, s.ofQuery))
+	if s.Advisories != nil {
+		a.Mount(r, "/advisories", []endpoint.Endpoint{
+			endpoint.HandleAwaited("GET", "/", 200, "What is not as it should be, and was not of late", readAdvisories,
+				s.awaitAdvisories, s.advisories),
+		}, headers, guard, s.Router.Route(a.Fail, s.ofAdvisoryQuery))
+	}
 	a.Mount(r, "/observer", []endpoint.Endpoint{
 		endpoint.Handle("GET", "/", 200, "The actors of all ranges, or of one", readRange, s.overview),
 		endpoint.Handle("GET", "/actors", 200, "Every actor, and what holds it up", readActors, s.actors),
@@ -183,10 +198,10 @@ func (s *observerOf) overview(_ context.Context, rangeID uuid.UUID) (overview, e
 	return all.bounded(), nil
 }
 
-// look sees every actor of this node. A range that does not run here is one row.
-func (s *observerOf) look(time.Time) (all []observed) {
-	for _, id := range s.Ranges() {
-		r, err := s.Range(id)
+// lookAtAll sees every actor of this node. A range that does not run here is one row.
+func lookAtAll(ranges []uuid.UUID, rangeOf func(uuid.UUID) (Range, error), router *routing.Router) (all []observed) {
+	for _, id := range ranges {
+		r, err := rangeOf(id)
 		if err == nil {
 			name := r.Layout().Name
 			for _, actor := range r.Observed() {
@@ -195,7 +210,7 @@ func (s *observerOf) look(time.Time) (all []observed) {
 			continue
 		}
 		row := lanes.Observed{Kind: "range", State: elsewhere}
-		if _, owned := s.Router.Elsewhere(id); !owned {
+		if _, owned := router.Elsewhere(id); !owned {
 			var reason string
 			if row.State, reason = stateOf(err); reason == "" {
 				reason = err.Error()

@@ -19,6 +19,9 @@ func TestThePageHasATextForEachReasonAndState(t *testing.T) {
 		one, several := `"why.`+string(code)+`": `, `"why.`+string(code)+`.other": `
 		require.True(t, strings.Contains(string(texts), one) || strings.Contains(string(texts), several), code)
 	}
+	for code := range advisoryRules {
+		require.Contains(t, string(texts), `"advisory.`+string(code)+`": `)
+	}
 	for _, state := range []string{
 		lanes.StateRunning, lanes.StateStoreDown, lanes.StateStarting, lanes.StateReady, lanes.StateSaving,
 		lanes.StateMoving,

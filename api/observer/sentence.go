@@ -33,6 +33,9 @@ func sentenceOf(w lanes.Why, now time.Time) string {
 	case lanes.WhyGone:
 		return fmt.Sprintf("The webhook%s has answered 410 Gone: nothing is sent before the configuration is reloaded.",
 			quoted(w.Other))
+	case lanes.WhyFailing:
+		return fmt.Sprintf("The webhook%s has taken nothing for %s, %s: %s.", quoted(w.Other), since,
+			failed(w.Attempts), lastError(w))
 	case lanes.WhyFault:
 		return "Its hardware reports: " + w.Error + "."
 	case lanes.WhyContested:
@@ -46,6 +49,8 @@ func sentenceOf(w lanes.Why, now time.Time) string {
 			since, lastError(w))
 	case lanes.WhyAwaits:
 		return fmt.Sprintf("It has waited for its controller to dial for %s: %s.", since, lastError(w))
+	case lanes.WhyKeys:
+		return fmt.Sprintf("It keeps %d idempotency keys: at 100000 requests with new keys are refused.", w.Count)
 	case lanes.WhyBehind:
 		return fmt.Sprintf("%s for the webhook%s, the oldest for %s.", number(w.Count, "event waits", "events wait"),
 			quoted(w.Other), since)

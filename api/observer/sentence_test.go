@@ -49,6 +49,11 @@ func TestEveryReasonHasASentence(t *testing.T) {
 		},
 		"The webhook books has answered 410 Gone: nothing is sent before the configuration is " +
 			"reloaded.": {Code: lanes.WhyGone, Other: "books"},
+		"The webhook books has taken nothing for 2 min, failed 5 times: timed out.": {
+			Code: lanes.WhyFailing, Other: "books", Since: ago(2 * time.Minute), Attempts: 5, Error: "timed out",
+		},
+		"It keeps 95000 idempotency keys: at 100000 requests with new keys are " +
+			"refused.": {Code: lanes.WhyKeys, Count: 95000},
 		"Its hardware reports: the carrier does not move.": {Code: lanes.WhyFault, Error: "the carrier does not move"},
 		"A second controller dialled 9 s ago from 10.0.0.9:40000 and was refused: the link is that to " +
 			"10.0.0.12:40000.": {

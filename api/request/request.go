@@ -259,7 +259,7 @@ func levelOf(method, route string, status int) zerolog.Level {
 		return zerolog.DebugLevel
 	case method != http.MethodGet && method != http.MethodHead || status >= http.StatusBadRequest:
 		return zerolog.InfoLevel
-	case slices.Contains([]string{"/livez", "/metrics", "/actors", "/actors/{lane_id}"}, route),
+	case slices.Contains([]string{"/livez", "/metrics", "/actors", "/actors/{lane_id}", "/advisories"}, route),
 		strings.HasPrefix(route, "/control/api/"), strings.HasPrefix(route, "/screens/"),
 		strings.Contains(route, "/assets/"):
 		return zerolog.DebugLevel

@@ -31,6 +31,7 @@ func TestTheLevelOfARequest(t *testing.T) {
 		{"GET", "/actors", 200, zerolog.DebugLevel},
 		{"GET", "/actors", 401, zerolog.InfoLevel},
 		{"GET", "/actors/{lane_id}", 200, zerolog.DebugLevel},
+		{"GET", "/advisories", 200, zerolog.DebugLevel},
 		{"GET", "/screens/*", 200, zerolog.DebugLevel},
 		{"GET", "/control/assets/*", 304, zerolog.DebugLevel},
 		{"GET", "/control/api/health", 200, zerolog.DebugLevel},

@@ -87,7 +87,10 @@ var (
 
 	Operation = Way{service: operations, limit: requestTimeout}
 	Observer  = Way{service: operations, limit: requestTimeout, openEnd: true, silence: streamSilence}
-	Link      = Way{service: links, limit: requestTimeout, openEnd: true} // a controller that has dialled
+	// OperationWaiting is a request that may wait for what it asks for.
+	OperationWaiting = Way{service: operations, limit: waitTimeout, openEnd: true}
+
+	Link = Way{service: links, limit: requestTimeout, openEnd: true} // a controller that has dialled
 )
 
 const (

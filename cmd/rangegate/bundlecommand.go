@@ -34,7 +34,7 @@ type bundle struct {
 
 // Help is shown below the flags.
 func (bundle) Help() string {
-	return `Packs the configuration, the pre-flight of "rangegate check", and what the gateway of this machine says about itself at its operations address: health, metrics, actors and what holds them up, nodes, goroutines. With the log, where journald keeps it:
+	return `Packs the configuration, the pre-flight of "rangegate check", and what the gateway of this machine says about itself at its operations address: health, metrics, actors and what holds them up, advisories, nodes, goroutines. With the log, where journald keeps it:
 
   journalctl -u rangegate -o cat | rangegate bundle --config FILE --out bundle.tar.gz --log -
 
@@ -103,6 +103,7 @@ func (b bundle) addGateway(t *terminal, p *parts) {
 		{"metrics.txt", "/metrics"},
 		{"actors.json", "/actors"},
 		{"observer.json", "/observer/actors?limit=500"},
+		{"advisories.json", "/advisories"},
 		{"nodes.json", "/nodes"},
 		{"log-level.json", "/log-level"},
 		{"goroutines.txt", "/debug/pprof/goroutine?debug=1"},

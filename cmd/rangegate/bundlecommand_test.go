@@ -112,6 +112,7 @@ func TestABundleOfARunningGateway(t *testing.T) {
 	require.NotContains(t, files["README.txt"], "Not in it")
 	require.Contains(t, files["gateway/observer.json"], `"kind":"lane"`)
 	require.Contains(t, files["gateway/actors.json"], `"command":"create"`)
+	require.Contains(t, files["gateway/advisories.json"], `"advisories":[`)
 	require.Contains(t, files["gateway/goroutines.txt"], "goroutine profile: total")
 	require.Contains(t, files["configuration.yaml"], "name: staff 1")
 	require.Contains(t, files["configuration.yaml"], "url: https://127.0.0.1:1/***")

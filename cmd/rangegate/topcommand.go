@@ -98,7 +98,23 @@ func (c top) read(ctx context.Context, client *operationsClient, q topQuery) (*t
 		return nil, c.explain(err)
 	}
 	picture.table.At = picture.table.At.Local()
-	return picture, nil
+	var err error
+	picture.advisories, err = c.readAdvisories(ctx, client)
+	return picture, err
+}
+
+// readAdvisories returns the open ones; none of a gateway of a version that has none.
+func (c top) readAdvisories(ctx context.Context, client *operationsClient) ([]topAdvisory, error) {
+	of := url.Values{"open": {"true"}}
+	if c.Range != uuid.Nil {
+		of.Set("range", c.Range.String())
+	}
+	var answer struct{ Advisories []topAdvisory }
+	err := client.ask(ctx, http.MethodGet, "/advisories?"+of.Encode(), nil, &answer)
+	if refused := (refusal{}); errors.As(err, &refused) && refused.code == "not_found" {
+		return nil, nil
+	}
+	return answer.Advisories, err
 }
 
 // explain says what a path that is not found means.
@@ -278,7 +294,7 @@ func (w *topWatch) draw(now time.Time) error {
 		w.lose("the gateway of this machine has not answered yet", false)
 	}
 	width, height := w.screen.size()
-	highlighted := []int{topHeadLines} // the head of the table
+	highlighted := []int{len(w.view.head(width))} // the head of the table
 	if !w.view.lostAt.IsZero() {
 		highlighted = append(highlighted, 0)
 	}

@@ -39,15 +39,16 @@ func configurationAt(t *testing.T, operations string) (file string) {
 
 // fakeOperations answers as the operations address of a gateway, and remembers what it was asked.
 type fakeOperations struct {
-	mu        sync.Mutex
-	queries   []string
-	refuses   string        // the code with which it refuses; empty: it answers
-	answersOn chan struct{} // it answers once this is closed; nil: at once
+	mu         sync.Mutex
+	queries    []string
+	advisories string        // the answer; empty: it is of a version that has none
+	refuses    string        // the code with which it refuses; empty: it answers
+	answersOn  chan struct{} // it answers once this is closed; nil: at once
 }
 
 func (f *fakeOperations) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
-	refuses, answersOn := f.refuses, f.answersOn
+	refuses, answersOn, advisories := f.refuses, f.answersOn, f.advisories
 	f.queries = append(f.queries, r.Header.Get("Authorization")+" "+r.URL.String())
 	f.mu.Unlock()
 	if answersOn != nil {
@@ -62,6 +63,11 @@ func (f *fakeOperations) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = fmt.Fprintf(w, `{"error":"no","code":%q}`, refuses)
 	case r.URL.Path == "/actors":
 		_, _ = io.WriteString(w, overviewAnswer)
+	case r.URL.Path == "/advisories" && advisories == "":
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = io.WriteString(w, `{"error":"there is nothing here","code":"not_found"}`)
+	case r.URL.Path == "/advisories":
+		_, _ = io.WriteString(w, advisories)
 	case r.URL.Path == "/observer/actors":
 		text := strings.ReplaceAll(tableAnswer, "It has been", "Sorted by "+r.URL.Query().Get("sort")+", it has been")
 		var answer map[string]any
@@ -120,9 +126,17 @@ func TestTopPrintsOneTableWhereItIsNoTerminal(t *testing.T) {
 	require.Equal(t, []string{
 		"Bearer operator /actors",
 		"Bearer operator /observer/actors?limit=100&sort=trouble",
+		"Bearer operator /advisories?open=true",
 		"Bearer operator /actors?range=" + gatewaytest.DemoRange,
 		"Bearer operator /observer/actors?limit=100&range=" + gatewaytest.DemoRange + "&sort=backlog&trouble=true",
+		"Bearer operator /advisories?open=true&range=" + gatewaytest.DemoRange,
 	}, fake.asked())
+
+	fake.set(func(f *fakeOperations) { f.advisories = advisoriesAnswer })
+	printed, err = run(top{Sort: "trouble"})
+	require.NoError(t, err)
+	require.Equal(t, "2 advisories, 1 critical   newest hold_unconfirmed, Lane 7, North range, 12 s: Look at the lane.",
+		strings.Split(printed, "\n")[3])
 
 	fake.set(func(f *fakeOperations) { f.refuses = "unauthorized" })
 	_, err = run(top{Sort: "trouble"})
@@ -152,7 +166,8 @@ func TestTopOfAGateway(t *testing.T) {
 		return regexp.MustCompile(`(?m)^rangegate top .*   1 of 1 range running   2 lanes   1 of 1 actor in trouble
 links 1 up, 1 down, 0 faulty   timers late .*
 changes unsaved 0   store takes writes   events waiting 0
-KIND .*
+(?:1 advisory .*
+)?KIND .*
 connection  Lane 2  down   .* s    0        0         It dials .*connection refused\.
 $`).MatchString(printed)
 	}, 30*time.Second, 100*time.Millisecond)

@@ -14,9 +14,21 @@ import (
 
 // topPicture is what the gateway answered at one moment: the sums of all its actors, and the first ones of the table.
 type topPicture struct {
-	overview topOverview
-	table    topTable
-	of       topQuery
+	overview   topOverview
+	table      topTable
+	advisories []topAdvisory // the open ones, the newest change last
+	of         topQuery
+}
+
+// topAdvisory is what is read of GET /advisories.
+type topAdvisory struct {
+	Code     string
+	Severity string
+	Range    string `json:"range_name"`
+	Lane     string `json:"lane_name"`
+	Webhook  string
+	Since    time.Time
+	Sentence string
 }
 
 // topOverview is what is read of GET /actors.
@@ -82,7 +94,7 @@ const uncut = 0
 // widestName is the most characters of a name that are shown.
 const widestName = 24
 
-// head returns the three lines above the table.
+// head returns the lines above the table: three, and a fourth while there are advisories.
 func (v topView) head(width int) []string {
 	first := []string{"rangegate top"}
 	switch {
@@ -131,11 +143,41 @@ func (v topView) head(width int) []string {
 	case all.Running == 0:
 		store = "store not in use"
 	}
-	return []string{
+	lines := []string{
 		topLine(width, first...),
 		topLine(width, second...),
 		topLine(width, unsaved, store, fmt.Sprintf("events waiting %d", all.Events)),
 	}
+	if len(v.picture.advisories) > 0 {
+		lines = append(lines, topLine(width, v.picture.advisoriesLine()...))
+	}
+	return lines
+}
+
+// advisoriesLine tells how many advisories are open, and which one is the newest.
+func (p topPicture) advisoriesLine() []string {
+	critical := 0
+	for _, a := range p.advisories {
+		if a.Severity == "critical" {
+			critical++
+		}
+	}
+	count := "1 advisory"
+	if n := len(p.advisories); n > 1 {
+		count = fmt.Sprintf("%d advisories", n)
+	}
+	if critical > 0 {
+		count += fmt.Sprintf(", %d critical", critical)
+	}
+	newest := p.advisories[len(p.advisories)-1]
+	about := []string{newest.Code}
+	for _, name := range []string{newest.Lane, newest.Webhook, newest.Range} {
+		if name != "" {
+			about = append(about, cut(name, widestName))
+		}
+	}
+	return []string{count, "newest " + strings.Join(append(about, topAge(&newest.Since, p.table.At)), ", ") + ": " +
+		newest.Sentence}
 }
 
 // topLine joins the parts of a line and cuts it to the width.
@@ -305,7 +347,7 @@ func (v topView) frame(width, height int) []string {
 	if v.picture != nil {
 		head, rows := topRows(*v.picture, width)
 		lines = append(lines, head)
-		lines = append(lines, rows[:min(len(rows), topFits(height))]...)
+		lines = append(lines, rows[:min(len(rows), max(height-len(lines)-1, 1))]...)
 	}
 	for len(lines) < height-1 {
 		lines = append(lines, "")

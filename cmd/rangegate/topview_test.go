@@ -28,6 +28,11 @@ const (
 		 "messages_waiting": 0, "requests_waiting": 0, "oldest": null, "restarts": 0, "late_ms": null, "why": null}]}`
 )
 
+const advisoriesAnswer = `{"advisories": [
+	{"code": "clock_offset", "severity": "warning", "range_name": "", "lane_name": "", "webhook": "", "since": "2026-11-29T09:00:30.000Z", "sentence": "Look at NTP."},
+	{"code": "hold_unconfirmed", "severity": "critical", "range_name": "North range", "lane_name": "Lane 7", "webhook": "", "since": "2026-11-29T10:00:18.000Z",
+	 "sentence": "Look at the lane."}]}`
+
 // pictureOf is the picture of the answers, in UTC, after the changes.
 func pictureOf(t *testing.T, changes ...func(*topPicture)) *topPicture {
 	p := &topPicture{of: topQuery{order: "trouble"}}
@@ -37,6 +42,14 @@ func pictureOf(t *testing.T, changes ...func(*topPicture)) *topPicture {
 		change(p)
 	}
 	return p
+}
+
+func withAdvisories(t *testing.T) func(*topPicture) {
+	return func(p *topPicture) {
+		var answer struct{ Advisories []topAdvisory }
+		require.NoError(t, json.Unmarshal([]byte(advisoriesAnswer), &answer))
+		p.advisories = answer.Advisories
+	}
 }
 
 func TestTopShowsAnActorALine(t *testing.T) {
@@ -160,7 +173,11 @@ func TestTheHeadOfTop(t *testing.T) {
 
 // The keys are on the last line of a terminal, whatever its size, and no line is longer than it is wide.
 func TestTopFillsATerminalOfAnySize(t *testing.T) {
-	views := []topView{{order: "trouble"}, {order: "age", picture: pictureOf(t)}}
+	views := []topView{
+		{order: "trouble"},
+		{order: "age", picture: pictureOf(t)},
+		{order: "age", picture: pictureOf(t, withAdvisories(t))},
+	}
 	for width := 1; width <= 120; width++ {
 		for height := 1; height <= 12; height++ {
 			for _, view := range views {
@@ -173,7 +190,10 @@ func TestTopFillsATerminalOfAnySize(t *testing.T) {
 			}
 		}
 	}
-	lines := views[1].frame(uncut, 8)
+	lines := views[2].frame(uncut, 8)
+	require.Regexp(t, `^2 advisories`, lines[3])
+	require.Regexp(t, `^lane `, lines[6], "two actors have room below the advisories")
+	lines = views[1].frame(uncut, 8)
 	require.Regexp(t, `^events `, lines[6], "three actors have room")
 	require.Equal(t, "q quit   p pause   sort by t trouble b backlog [a age] r restarts l lateness", lines[7])
 	require.Equal(t, "q quit   PAUSED, p goes on   sort by",

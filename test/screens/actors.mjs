@@ -41,6 +41,7 @@ await story(async () => {
     await actor(name).first().waitFor();
   }
   assert.deepEqual((await page.locator("#main h2").allTextContents()).slice(0, 2), ["Actors", "The tree"], "behind the facts the actors come first");
+  assert.equal(await page.getByRole("heading", { name: "Advisories" }).count(), 0);
 
   tell("A link that is lost is the first row, with the reason, by itself");
   await changeWorld("/lane/6/off");
@@ -53,6 +54,15 @@ await story(async () => {
   const before = await sentence();
   await eventually("the sentence goes on", async () => (await sentence()) !== before);
   await look("actors");
+
+  tell("What lasts is an advisory above the actors, and leads to its lane");
+  const advisory = page.locator(".advisories li", { hasText: "The controller is not in order" });
+  await advisory.waitFor();
+  assert.match(await advisory.textContent(), /^Warning: The controller is not in order Lane 6 · North range · since /);
+  await page.getByText("1 advisory.", { exact: true }).waitFor();
+  assert.match(await advisory.getByRole("link", { name: "Lane 6" }).getAttribute("href"), /^\/observer\/lanes\//);
+  assert.equal((await page.locator("#main h2").allTextContents())[0], "Advisories");
+  await look("advisories");
 
   tell("Only what is in trouble; the address says so and may be sent");
   await page.getByLabel("Only what is in trouble").check();
@@ -204,10 +214,11 @@ await story(async () => {
   await seite.getByLabel("Betriebs-Token").fill(scene.operator);
   await seite.getByRole("button", { name: "Anzeigen" }).click();
   const row = seite.locator(".actor", { hasText: "Lane 6" }).filter({ hasText: "Verbindung" });
-  await row.locator(".why p", { hasText: /^Keine Verbindung zu .+ seit \d+ s/ }).waitFor();
+  await row.locator(".why p", { hasText: /^Keine Verbindung zu .+ seit (\d+ min )?\d+ s/ }).waitFor();
   assert.equal(await seite.locator("html").getAttribute("lang"), "de");
   await seite.getByLabel("Nur was gestört ist").check();
   await seite.getByRole("table", { name: "Der Baum" }).waitFor();
+  await seite.locator(".advisories li", { hasText: /^Warnung: Die Steuerung ist nicht in Ordnung Lane 6 · North range · seit / }).waitFor();
   await lookAt(seite, "actors in German");
   await row.getByRole("link").click();
   await seite.getByRole("heading", { name: "Lane 6, North range" }).waitFor();

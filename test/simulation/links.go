@@ -186,6 +186,9 @@ func (w *wire) Send(s link.State) {
 	if !w.links.alive() {
 		return
 	}
+	if w.links.world.defective(w.lane.ID) {
+		panic("a defect of the driver")
+	}
 	w.links.world.judge.sent(w.links.machine, w.lane, s)
 	// as on the wire: clocks need not agree, and the countdown begins as the state arrives
 	var left, starts time.Duration

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
+	"strings"
 	"sync"
 	"time"
 
@@ -161,6 +163,8 @@ type machineClock struct {
 	mono  time.Duration // of the boot clock then
 	wall  time.Duration // by which the wall clock was ahead of the true time then
 	ppm   int64         // by which both clocks are fast, in millionths
+
+	panics int // so many times a lane that reads it panics
 }
 
 func newMachineClock(machine string) *machineClock {
@@ -171,9 +175,35 @@ func newMachineClock(machine string) *machineClock {
 func (c *machineClock) Now() lanes.Instant {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.panics > 0 && isReadByLane() {
+		c.panics--
+		panic("a defect of a lane")
+	}
 	ran := time.Since(c.since)
 	ran += ran / 1_000_000 * time.Duration(c.ppm)
 	return lanes.Instant{Wall: c.since.Add(c.wall + ran).UTC().Round(0), Mono: c.mono + ran}
+}
+
+// isReadByLane reports whether a lane's actor has called Now, as it does with each message.
+func isReadByLane() bool {
+	callers := make([]uintptr, 4)
+	frames := runtime.CallersFrames(callers[:runtime.Callers(2, callers)])
+	for {
+		frame, more := frames.Next()
+		if !strings.HasSuffix(frame.Function, ".Now") {
+			return strings.HasSuffix(frame.Function, "(*laneActor).Receive")
+		}
+		if !more {
+			return false
+		}
+	}
+}
+
+// plantPanics has the lane that is next to take a message panic so many times.
+func (c *machineClock) plantPanics(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.panics = n
 }
 
 // Boot implements clock.Clock.

@@ -48,8 +48,10 @@ type world struct {
 	faulty bool
 	calm   bool
 	slow   time.Duration // the longest delay of the store; 0: none but the network's
+	disk   time.Duration // what each write takes the store at least
 	hung   chan struct{} // the store stands still until it is closed; nil: it does not
 	cut    map[uuid.UUID]bool
+	defect uuid.UUID      // of the lane whose driver panics; uuid.Nil: none
 	trail  []string       // what happened, a line each
 	lost   [][2]time.Time // what was written in between was lost by a fail-over
 	failed bool
@@ -317,6 +319,7 @@ func (w *world) writeFault() storeFault {
 	f := storeFault{before: w.lag(), after: w.lag(), end: answered}
 	w.mu.Lock()
 	slow, faulty := w.slow, w.faulty && !w.calm
+	f.before += w.disk
 	w.mu.Unlock()
 	if !faulty {
 		return f
@@ -355,6 +358,13 @@ func (w *world) setCalm(calm bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.calm = calm
+}
+
+// defective is true for a lane whose driver panics.
+func (w *world) defective(lane uuid.UUID) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.defect == lane
 }
 
 // cutOff is true while nothing gets through between a controller and any gateway.

@@ -1,6 +1,7 @@
 // The page of all ranges, or of one: facts, the actors, and what is not in order.
 import { element } from "/screens/element.js";
 import { Actors } from "./actors.js";
+import { Advisories } from "./advisories.js";
 import { erase, facts, kindName, laneLink, rangeAddress, redraw, section, stateName, table } from "./draw.js";
 import { milliseconds, moment, span } from "./times.js";
 import { said } from "./why.js";
@@ -16,6 +17,7 @@ const kindIf = (n, kind) => (n > 0 ? kind : "good");
 export class Overview {
   #t;
   #actors;
+  #advisories;
   #top = element("div.part");
   #rest = element("div.part");
 
@@ -23,7 +25,8 @@ export class Overview {
   constructor(t, root, handlers) {
     this.#t = t;
     this.#actors = new Actors(t, handlers);
-    root.append(this.#top, this.#actors.element, this.#rest);
+    this.#advisories = new Advisories(t, handlers.token);
+    root.append(this.#top, this.#advisories.element, this.#actors.element, this.#rest);
   }
 
   // path is the address of what show shows.
@@ -47,10 +50,12 @@ export class Overview {
     redraw(this.#top, [shown, this.#actors.range], () => [one ? this.#nav(one) : null, this.#facts(health.all)].filter(Boolean));
     redraw(this.#rest, [shown, this.#actors.range], () => this.#lists(health, one));
     this.#actors.open();
+    this.#advisories.refresh(this.#actors.range);
   }
 
   clear() {
     this.#actors.close();
+    this.#advisories.clear();
     erase(this.#top);
     erase(this.#rest);
   }

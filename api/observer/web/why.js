@@ -21,12 +21,14 @@ const DETAILS = {
   dialling: ["failures", "error"],
   awaits: ["error"],
   gone: [],
+  failing: ["failures", "error"],
+  keys: [],
   behind: [],
   retrying: ["level_at"],
 };
 
 // COUNTS are the values that choose between one and several.
-const COUNTS = { unsaved: "changes", backlog: "waiting", behind: "waiting", retrying: "retrying" };
+const COUNTS = { unsaved: "changes", keys: "keys", backlog: "waiting", behind: "waiting", retrying: "retrying" };
 
 const OF_STORE = ["store_down", "saving", "unsaved"];
 

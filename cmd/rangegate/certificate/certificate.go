@@ -226,6 +226,13 @@ func (w *Watcher) ClientConfig(host string) *tls.Config {
 // Leaf returns the certificate in use.
 func (w *Watcher) Leaf() *x509.Certificate { return w.current.Load().Leaf }
 
+// Problem returns why the pair in the files cannot be used, empty while it is the one in use.
+func (w *Watcher) Problem() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.logged
+}
+
 // Read reads the files at once. Its error says why their pair cannot be used; the current one stays in use
 // then. Otherwise use puts the pair in use, unless the files have been read again meanwhile.
 func (w *Watcher) Read() (use func(), err error) {

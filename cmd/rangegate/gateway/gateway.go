@@ -22,6 +22,7 @@ import (
 	"rangegate/actors/metrics"
 	"rangegate/api"
 	"rangegate/api/control"
+	"rangegate/api/observer"
 	"rangegate/api/routing"
 	"rangegate/catalog"
 	"rangegate/config"
@@ -98,6 +99,7 @@ type Gateway struct {
 	// controllers is the acceptor behind the router.
 	controllers http.Handler
 	reloads     *reloadMetrics
+	advisories  *observer.Advisories
 
 	listening listening
 	forNodes  net.Listener // bound before the others are told its address; nil without nodes
@@ -145,6 +147,7 @@ func New(ctx context.Context, settings Settings) (*Gateway, error) {
 		{"API address", g.listenForClients},
 		{"controllers' address", g.listenForControllers},
 		{"ranges", g.startRanges},
+		{"advisories", g.startAdvisories},
 		{"sign-ins' refresh", g.startRefresh},
 	} {
 		if err := stage.start(ctx); err != nil {
@@ -313,6 +316,7 @@ func (g *Gateway) startRuntime(context.Context) error {
 	}
 	g.router = g.newRouter(g.settings.Config.Nodes)
 	g.controllers = g.router.Route(refuseController, g.ofController)(g.acceptor)
+	g.advisories = g.newAdvisories(g.settings.Config.Nodes)
 	g.activate(first)
 	g.reloads.finish(true)
 	g.listening = listening{

@@ -49,7 +49,8 @@ func (g *Gateway) activate(next *gatewayRuntime) {
 			// A client that disconnects does not stop it half-way.
 			return g.Reload(context.WithoutCancel(ctx), who, force)
 		},
-		Closing: next.ctx.Done(), Tracer: g.tracer, Log: g.log,
+		Advisories: g.advisories,
+		Closing:    next.ctx.Done(), Tracer: g.tracer, Log: g.log,
 	})
 	public := next.config.HTTP
 	if public.BehindProxy && len(public.TrustedProxies) == 0 {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -138,7 +139,11 @@ func (g *Gateway) reloaded(d config.Difference) api.Reloaded {
 }
 
 // reloadMetrics tell whether the configuration in force is the one in the file.
-type reloadMetrics struct{ successful, succeededAt prometheus.Gauge }
+type reloadMetrics struct {
+	successful, succeededAt prometheus.Gauge
+
+	failed atomic.Bool // the newest
+}
 
 func newReloadMetrics(registry prometheus.Registerer) *reloadMetrics {
 	factory := promauto.With(registry)
@@ -157,6 +162,7 @@ func newReloadMetrics(registry prometheus.Registerer) *reloadMetrics {
 
 // finish notes the outcome of a reload.
 func (m *reloadMetrics) finish(ok bool) {
+	m.failed.Store(!ok)
 	if !ok {
 		m.successful.Set(0)
 		return

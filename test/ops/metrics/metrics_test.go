@@ -21,6 +21,8 @@ var promised = map[string]struct{ kind, labels string }{
 	"build_info": {"gauge", "goversion revision version"},
 	"ready":      {"gauge", ""},
 
+	"advisories_open": {"gauge", "code"},
+
 	"verified_sessions":          {"gauge", ""},
 	"verify_differences":         {"gauge", ""},
 	"verified_timestamp_seconds": {"gauge", ""},
