@@ -208,6 +208,16 @@ func benchmarkScrape(b *testing.B, ranges, laneCount int) {
 	b.ReportMetric(float64(size), "bytes/scrape")
 }
 
+// BenchmarkObserved is a look at 10,000 lanes, as advisories take one each second, and observers share it.
+func BenchmarkObserved(b *testing.B) {
+	layout := lanes.Layout{Groups: []lanes.Group{{ID: uuid.New()}}, Lanes: makePlaces(10_000)}
+	r := benchRange(b, benchStores[0].wrap, Settings{Layout: layout})
+	b.ReportAllocs()
+	for b.Loop() {
+		require.Equal(b, 2+2*10_000, len(r.Observed()))
+	}
+}
+
 // populatedRange returns a range without actors, with the records that its actors would have written.
 func populatedRange(g *Gateway, laneCount int) *Range {
 	layout := lanes.Layout{Range: uuid.New(), Lanes: makePlaces(laneCount)}

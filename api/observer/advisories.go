@@ -68,14 +68,22 @@ func NewAdvisories(settings AdvisorySettings, registry prometheus.Registerer) *A
 	return a
 }
 
-// Run looks once a second until ctx ends.
+// A look at many lanes takes some time, which is to be a hundredth at most of what goes by.
+const (
+	lookShare = 100
+	lookEvery = 10 * time.Second // a look is taken no later than that after the one before
+)
+
+// Run looks until ctx ends: once a second, or less often where a look takes long.
 func (a *Advisories) Run(ctx context.Context) {
-	next := time.NewTicker(refreshEvery)
+	next := time.NewTimer(refreshEvery)
 	defer next.Stop()
 	for {
 		select {
 		case <-next.C:
+			began := time.Now()
 			a.update()
+			next.Reset(min(max(lookShare*time.Since(began), refreshEvery), lookEvery))
 		case <-ctx.Done():
 			return
 		}

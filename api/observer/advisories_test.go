@@ -2,6 +2,7 @@ package observer
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -474,6 +475,23 @@ func TestADefectOfALookEndsNothing(t *testing.T) {
 		require.Equal(t, LaneParked, view.Advisories[0].Code)
 		require.Contains(t, f.log.String(), "a defect of the look")
 	})
+}
+
+// Looks that take long are taken less often, and often enough.
+func TestLooksTakeAHundredthOfTheTime(t *testing.T) {
+	for took, want := range map[time.Duration]int{0: 120, 50 * time.Millisecond: 23, time.Second: 11} {
+		synctest.Test(t, func(t *testing.T) {
+			looks := 0
+			a := NewAdvisories(AdvisorySettings{
+				Ranges:   func() []uuid.UUID { looks++; time.Sleep(took); return nil },
+				Readings: func() Readings { return Readings{} },
+			}, prometheus.NewRegistry())
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute+took/2)
+			defer cancel()
+			a.Run(ctx)
+			require.InDelta(t, want, looks, 1, took)
+		})
+	}
 }
 
 // The schema and the rules have the same codes, and everything that lasts is named within a minute.
