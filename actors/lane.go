@@ -37,17 +37,18 @@ type laneActor struct {
 	self *actor.PID
 	now  lanes.Instant // when the present message was taken from the mailbox
 
-	lane    lanes.Lane   // in force
-	loaded  bool         // its last saved state is in force
-	ready   bool         // the range counts it as ready
-	ended   bool         // this life has: see leave
-	parked  bool         // it panicked too often: its hardware is held and it takes nothing
-	unparks time.Time    // when it is tried again
-	pending *pendingSave // the change being saved
-	current *request     // the request being decided
-	settled *saveResult  // whose request is being answered
-	ticket  *ticket      // given to a session that is about to move here, or lent
-	probed  *probe       // on its way through the connection
+	lane      lanes.Lane   // in force
+	loaded    bool         // its last saved state is in force
+	ready     bool         // the range counts it as ready
+	ended     bool         // this life has: see leave
+	restarted bool         // an operator ends this life
+	parked    bool         // it panicked too often: its hardware is held and it takes nothing
+	unparks   time.Time    // when it is tried again
+	pending   *pendingSave // the change being saved
+	current   *request     // the request being decided
+	settled   *saveResult  // whose request is being answered
+	ticket    *ticket      // given to a session that is about to move here, or lent
+	probed    *probe       // on its way through the connection
 
 	queue        queue // what waits
 	storeStalled bool  // the pending change is unresolved: the store is down
@@ -79,8 +80,8 @@ type pendingSave struct {
 }
 
 // The messages of a lane besides *request. Others stand with what they are about: link.go, reports.go,
-// move.go, together.go, reload.go. life is the instance that a message belongs to: one of an earlier life is
-// stale.
+// move.go, together.go, reload.go, operate.go. life is the instance that a message belongs to: one of an
+// earlier life is stale.
 type (
 	lastSaved struct {
 		life *laneActor
@@ -113,14 +114,19 @@ func (l *laneActor) Receive(ctx actor.Context, message any) {
 	case *actor.Started:
 		l.start(ctx)
 	case *actor.Restarting:
-		l.leave(lanes.ErrInternal)
+		reason := lanes.ErrInternal
+		if l.restarted {
+			reason = lanes.ErrStarting
+			l.bequeath()
+		}
+		l.leave(reason)
 		return
 	case *actor.Stopping:
 		l.leave(l.stopReason())
 		supervised.ResumeMailbox(ctx)
 		return
 	case *lastSaved:
-		if m.life == l {
+		if m.life == l && !l.loaded { // a parked lane may be tried again by its timer and by an operator
 			l.resume(m.lane)
 		}
 	case *request:
@@ -144,6 +150,12 @@ func (l *laneActor) Receive(ctx actor.Context, message any) {
 		if m.life == l {
 			l.load()
 		}
+	case *unparkNow:
+		l.unparkNow(m)
+	case *restartLane:
+		l.restart(m)
+	case *inherited:
+		l.inherit(m)
 	case *linkUp:
 		l.linkUp(m)
 	case *redial:

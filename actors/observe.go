@@ -2,8 +2,6 @@ package actors
 
 import (
 	"cmp"
-	"context"
-	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -12,32 +10,10 @@ import (
 	"rangegate/actors/idempotency"
 	"rangegate/actors/supervised"
 	"rangegate/lanes"
-	"rangegate/lanes/trace"
 )
 
 // Observer is what operators see of a range's actors, and do with them. Its methods may be called from any goroutine.
 type Observer struct{ r *Range }
-
-// errReconnected is no failure: an operator wants it.
-var errReconnected = errors.New("the link is made anew, as an operator wants it")
-
-// Reconnect has the link to the lane's hardware made anew, on record for who. Meanwhile the hardware does what it
-// does without a gateway, and gets the state that is wanted of it once the link is up again: what is held stays held.
-// Errors: lanes.ErrLaneNotFound, those that every method of Range may return.
-func (o *Observer) Reconnect(ctx context.Context, who string, lane uuid.UUID) error {
-	r := o.r
-	switch err := context.Cause(r.life); {
-	case err != nil:
-		return err
-	case !r.board.Has(lane):
-		return lanes.ErrLaneNotFound
-	}
-	r.addresses.sendTo(lane, &renewLink{errReconnected})
-	traced(r.log.Info().Stringer("lane_id", lane).Str("who", who), trace.ID(ctx)).
-		Msg("an operator has a link made anew")
-	r.record(ctx, lanes.Act{Who: who, What: lanes.DidReconnect, Lane: lane})
-	return nil
-}
 
 // Observed returns every actor of the range as its operator sees it: the range's own, those of its webhooks, then each
 // lane in display order with its connection behind it. None of them is asked.

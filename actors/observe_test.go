@@ -8,7 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	"rangegate/lanes"
@@ -312,27 +311,4 @@ func TestAReloadChangesWhatIsObserved(t *testing.T) {
 		require.Equal(t, []any{added.ID, lanes.StateReady}, []any{rows[4].Lane, rows[4].State})
 		require.Len(t, f.tree.Activities(), 6, "what has stopped is forgotten")
 	})
-}
-
-// An operator who has a link made anew changes nothing of the lane, opens nothing, and is on record.
-func TestAnOperatorHasALinkMadeAnew(t *testing.T) {
-	runFixture(t, func(t *testing.T, f *fixture) {
-		session := f.create(0, 30)
-		f.setHold(f.laneScope(1))
-		since := f.observed(connectionKind, 0).Since
-		f.advance(time.Minute)
-		for _, lane := range f.laneIDs(0, 1) {
-			require.NoError(t, f.Reconnect(f.requestContext(), "root", lane))
-		}
-		f.advance(firstBackoff)
-		row := f.observed(connectionKind, 0)
-		require.Equal(t, "up", row.State)
-		require.True(t, row.Since.After(since))
-		f.requireOpen(0)
-		f.requireHeld(1)
-		require.Equal(t, 30*time.Minute-time.Minute-firstBackoff, f.remaining(session))
-		require.Equal(t, []string{"hold lane", "reconnect ", "reconnect "}, f.actSummaries())
-		require.Equal(t, []any{"root", f.laneID(0)}, []any{f.acts()[1].Who, f.acts()[1].Lane})
-		require.ErrorIs(t, f.Reconnect(f.requestContext(), "root", uuid.New()), lanes.ErrLaneNotFound)
-	}, withLanes(2))
 }

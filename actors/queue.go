@@ -125,6 +125,18 @@ func (w *queue) takeFollowing(session uuid.UUID) (taken []*request) {
 	return taken
 }
 
+// takeClosings takes out the stops and pauses of sessions.
+func (w *queue) takeClosings() (taken []*request) {
+	w.closing = slices.DeleteFunc(w.closing, func(q *request) bool {
+		closes := q.closesSession() != uuid.Nil
+		if closes {
+			taken = append(taken, q)
+		}
+		return closes
+	})
+	return taken
+}
+
 // addReport queues what the hardware reports. Once one did not fit, none behind it may come in: an ack of a later
 // one would make the controller forget it. first says that this one is the first that is dropped.
 func (w *queue) addReport(q *request) (first bool) {

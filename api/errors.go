@@ -99,8 +99,10 @@ var screenErrors = extended(extended(posErrors, refusals(map[int][]*lanes.Error{
 	"officer_required": {Status: http.StatusForbidden, Sentence: "only an officer ends a ceasefire over the range"},
 })
 
-// operationsErrors adds the errors of a reload, and those about nodes, to those of the operations page.
-var operationsErrors = extended(screenErrors, endpoint.Errors{
+// operationsErrors adds the errors of a reload, those about nodes and those about actors to those of the screens.
+var operationsErrors = extended(extended(screenErrors, refusals(map[int][]*lanes.Error{
+	409: {lanes.ErrNotParked, lanes.ErrLaneParked},
+})), endpoint.Errors{
 	BadConfiguration: {
 		Status:   http.StatusUnprocessableEntity,
 		Sentence: "the configuration has faults; nothing was changed",

@@ -18,7 +18,10 @@ func TestTheTablesHaveTheCodesOfScreensAndOperators(t *testing.T) {
 		require.Contains(t, operationsErrors, err.Code())
 	}
 	require.Contains(t, screenErrors, "cross_site")
-	for _, code := range []string{BadConfiguration, NeedsRestart, InUse, PartlyEnded, NoConfiguration, ReloadFailed} {
+	for _, code := range []string{
+		BadConfiguration, NeedsRestart, InUse, PartlyEnded, NoConfiguration, ReloadFailed,
+		"not_parked", "lane_parked",
+	} {
 		require.Contains(t, operationsErrors, code)
 	}
 }

@@ -96,10 +96,27 @@ func (s *fakeOperatedRange) LaneActor(lane uuid.UUID) (lanes.LaneHealth, bool) {
 	}, lane == uuid.MustParse(theLane)
 }
 
-// Reconnect records who asked for it.
+// Reconnect records who asked for it, as the others do.
 func (s *fakeOperatedRange) Reconnect(_ context.Context, who string, lane uuid.UUID) error {
-	s.reconnected = append(s.reconnected, who+" "+lane.String())
-	return nil
+	return s.act("reconnect", who, lane)
+}
+
+func (s *fakeOperatedRange) UnparkLane(_ context.Context, who string, lane uuid.UUID) error {
+	return s.act("unpark", who, lane)
+}
+
+func (s *fakeOperatedRange) RestartLane(_ context.Context, who string, lane uuid.UUID) error {
+	return s.act("restart", who, lane)
+}
+
+func (s *fakeOperatedRange) act(what, who string, lane uuid.UUID) error {
+	if lane != uuid.MustParse(theLane) {
+		return lanes.ErrLaneNotFound
+	}
+	if s.refused == nil {
+		s.acts = append(s.acts, who+" "+what)
+	}
+	return s.refused
 }
 
 // getJSON returns the body of a successful response.
@@ -328,15 +345,41 @@ func TestTheObserverIsFollowed(t *testing.T) {
 	require.NoError(t, err, "it ends")
 }
 
-// An operator has a link made anew, under the name of the token.
-func TestAnOperatorReconnectsALane(t *testing.T) {
-	fake := &fakeOperatedRange{}
-	h := newOperationsWith(prometheus.NewRegistry(), fake, "operator")
-	at := "/observer/lanes/" + theLane + "/reconnect"
-	require.Equal(t, 401, send(h, "POST", at).Code)
-	require.Equal(t, 204, sendAuthorized(h, "POST", at, "").Code)
-	require.Equal(t, []string{"operator " + theLane}, fake.reconnected)
-	require.Contains(t, sendAuthorized(h, "POST", "/observer/lanes/"+theSession+"/reconnect", "").Body.String(),
-		`"code":"lane_not_found"`)
-	require.Equal(t, 405, sendAuthorized(h, "GET", at, "").Code)
+// An operator acts on a lane under the name of the token. What the lane refuses, and why its range does not run here,
+// is told by the code.
+func TestAnOperatorActsOnALane(t *testing.T) {
+	for action, refusal := range map[string]*lanes.Error{
+		"reconnect": lanes.ErrStarting, "unpark": lanes.ErrNotParked, "restart": lanes.ErrLaneParked,
+	} {
+		t.Run(action, func(t *testing.T) {
+			fake := &fakeOperatedRange{}
+			h := newOperationsWith(prometheus.NewRegistry(), fake, "operator")
+			at := "/observer/lanes/" + theLane + "/" + action
+			code := func(path string) string { return codeOf(t, sendAuthorized(h, "POST", path, "")) }
+			require.Equal(t, 401, send(h, "POST", at).Code)
+			require.Equal(t, 405, sendAuthorized(h, "GET", at, "").Code)
+			require.Empty(t, fake.acts)
+			require.Equal(t, 204, sendAuthorized(h, "POST", at, "").Code)
+			require.Equal(t, 204, sendAuthorized(h, "POST", at+"?range="+someRange, "").Code)
+			require.Equal(t, []string{"operator " + action, "operator " + action}, fake.acts)
+
+			require.Equal(t, "lane_not_found", code("/observer/lanes/"+theSession+"/"+action))
+			require.Equal(t, "lane_not_found", code("/observer/lanes/"+theSession+"/"+action+"?range="+someRange))
+			require.Equal(t, "not_owner", code(at+"?range="+otherRange))
+			require.Equal(t, "not_found", code(at+"?range="+theSession))
+			malformed := sendAuthorized(h, "POST", at+"?range=north", "")
+			require.Equal(t, 400, malformed.Code)
+			require.Contains(t, malformed.Body.String(), `"fields":{"range":`)
+			fake.refused = refusal
+			require.Equal(t, refusal.Code(), code(at))
+		})
+	}
+}
+
+// codeOf is the code of a refusal.
+func codeOf(t *testing.T, response *httptest.ResponseRecorder) string {
+	t.Helper()
+	var problem struct{ Code string }
+	require.NoError(t, json.Unmarshal(response.Body.Bytes(), &problem), response.Body)
+	return problem.Code
 }

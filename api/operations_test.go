@@ -27,7 +27,8 @@ type fakeOperatedRange struct {
 	staff    string
 	lifted   bool
 
-	reconnected []string // who, and which lane
+	acts    []string // of an operator: who, and what
+	refused error    // why there are none
 }
 
 const thePurchase = "77777777-7777-4777-8777-000000000001"

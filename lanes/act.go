@@ -48,7 +48,10 @@ const (
 	DidRedeliver     = "redeliver"      // the kind of the event
 	DidRedeliverPart = "redeliver_part" // of the event log: how many events
 
-	DidReconnect = "reconnect" // an operator, at the operations address: the link of a lane's hardware is made anew
+	// What an operator does with a lane at the operations address.
+	DidReconnect = "reconnect" // the link of its hardware is made anew
+	DidUnpark    = "unpark"    // it was parked, and is tried again
+	DidRestart   = "restart"   // it begins anew from its last saved state
 
 	DidSignIn     = "sign_in"        // at the control screen
 	DidSignOut    = "sign_out"       // of it

@@ -81,6 +81,12 @@ var (
 	ErrProductsNotConfigured = &Error{"products_not_configured", "this range has no products API"}
 	ErrWebhookFailed         = &Error{"webhook_failed", "the webhook gave no answer"}
 
+	ErrNotParked  = &Error{"not_parked", "the lane is not parked"}
+	ErrLaneParked = &Error{
+		"lane_parked",
+		"the lane is parked after repeated defects of the gateway; it can be tried again, and not restarted",
+	}
+
 	ErrKeyReused = &Error{"idempotency_key_reused", "this Idempotency-Key was used with another request"}
 	ErrKeysFull  = &Error{"overloaded", "too many idempotency keys are kept for this range"}
 )

@@ -1,6 +1,8 @@
 package supervised
 
 import (
+	"errors"
+
 	"github.com/asynkron/protoactor-go/actor"
 )
 
@@ -97,6 +99,11 @@ func (g *guarded) guard(message any) {
 	g.mailbox.end()
 	switch {
 	case defect == nil:
+	case defect == any(errAnew):
+		if !g.ends(message) { // else there is no life after this one
+			g.kind.waiting.Dec() // as for a panic
+			panic(defect)
+		}
 	case g.ends(message):
 		g.kind.tree.Panicked(g.self, g.kind.name, messageName(message), defect)
 	default:
@@ -117,6 +124,13 @@ func (g *guarded) ends(message any) bool {
 	ending, ok := g.actor.(Ending)
 	return ok && ending.IsEnding()
 }
+
+// errAnew is what BeginAnew panics with.
+var errAnew = errors.New("the actor begins a new life, as it wants it")
+
+// BeginAnew ends this life of the actor that calls it, in its Receive, as a panic does: its parent decides as about
+// one. It is neither logged nor counted, and does not return. The actor must have answered the message by then.
+func BeginAnew() { panic(errAnew) }
 
 // fail logs and counts a panic that the supervisor is told of.
 func (g *guarded) fail(defect any, on string) {

@@ -8,6 +8,7 @@
 //	Props, SpawnRoot  how actors of a kind are made; each is an Actor
 //	Send, Stop        a message for an actor; the end of one
 //	Awaited, Refuse   a message that somebody waits for, and its refusal
+//	BeginAnew         an actor ends its own life as by a panic that is none
 //	Panicked          a panic outside of an actor's turn that is to be counted as one of it
 //	Live, Restarts, Recent, PanicsOf       how many there are, and what became of them
 //	Activities                             what each does now

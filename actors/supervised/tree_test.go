@@ -207,6 +207,42 @@ func TestAnActorThatPanicsIsMadeAnewAndGoesOnWithItsMailbox(t *testing.T) {
 	})
 }
 
+// That it wants a new life is no panic: it goes on with its mailbox, and nobody counts it.
+func TestAnActorBeginsAnew(t *testing.T) {
+	runTree(t, func(t *testing.T, f *fixture) {
+		asked, goOn := newQuestion(), make(chan struct{})
+		f.send(f.child, work(func(actor.Context) {
+			<-goOn
+			BeginAnew()
+		}))
+		f.send(f.child, asked)
+		close(goOn)
+		require.NoError(t, <-asked.answer)
+		synctest.Wait()
+		require.Zero(t, f.waiting(childKind))
+		require.Equal(t, map[string]int{parentKind: 1, childKind: 1}, f.Live())
+		require.Empty(t, f.Restarts())
+		require.Zero(t, f.Recent(f.lane, childKind))
+		require.Empty(t, f.log.with("panic"))
+	})
+}
+
+// One that is being stopped has no life after this one.
+func TestAnActorThatStopsDoesNotBeginAnew(t *testing.T) {
+	runTree(t, func(t *testing.T, f *fixture) {
+		goOn := make(chan struct{})
+		f.send(f.child, work(func(actor.Context) { <-goOn })) // the parent waits for its child to stop
+		stopped := f.System.Root.StopFuture(f.parent)
+		synctest.Wait()
+		f.send(f.parent, work(func(actor.Context) { BeginAnew() }))
+		close(goOn)
+		require.NoError(t, Await(t.Context(), stopped))
+		synctest.Wait()
+		require.Equal(t, map[string]int{parentKind: 0, childKind: 0}, f.Live())
+		require.Zero(t, f.waiting(parentKind))
+	})
+}
+
 // The reason says why the range stops, or that the actor comes back.
 func TestWhatAnActorLeavesInItsMailboxIsRefused(t *testing.T) {
 	for name, reason := range map[string]error{

@@ -1,6 +1,6 @@
 // Package observer shows the gateway's actors to its operator: all ranges, one range, or one lane with its latest
 // commands, and a table of every actor with what it does and what holds it up, as JSON and as a page. It names no
-// customer and sends no actor a message.
+// customer, and showing sends no actor a message.
 //
 //	observer.go   what is mounted, and the lane
 //	table.go      the look at all actors that observers share; which of them one observer sees, in which order
@@ -10,6 +10,7 @@
 //	conditions.go what is not as it should be, from a look at the actors and readings of the gateway
 //	tracker.go    from conditions to advisories: begin, end, and one for many
 //	advisories.go the advisories of this node: looked for once a second, logged, counted, and sent to whoever waits
+//	actions.go    what operators do with an actor
 package observer
 
 import (
@@ -43,6 +44,11 @@ type Range interface {
 	// Reconnect has the link to a lane's hardware made anew, on record for who. Errors: lanes.ErrLaneNotFound and those
 	// that every method of a range may return.
 	Reconnect(ctx context.Context, who string, lane uuid.UUID) error
+	// UnparkLane has a parked lane tried again at once, on record for who. Errors: lanes.ErrNotParked, as Reconnect.
+	UnparkLane(ctx context.Context, who string, lane uuid.UUID) error
+	// RestartLane has a lane begin anew from its last saved state, on record for who. Errors: lanes.ErrLaneParked, as
+	// Reconnect.
+	RestartLane(ctx context.Context, who string, lane uuid.UUID) error
 }
 
 // Settings is what is shown, and who may see it.
@@ -97,8 +103,9 @@ func Mount(r chi.Router, a *endpoint.API, settings Settings, guard func(http.Han
 		endpoint.Handle("GET", "/actors", 200, "Every actor, and what holds it up", readActors, s.actors),
 		endpoint.Stream("/actors/stream", "The same, again whenever it is another one", "", readActors, s.follow),
 		lane("/lanes/{lane_id}"),
-		endpoint.Handle("POST", "/lanes/{lane_id}/reconnect", 204, "Make the link to a lane's hardware anew",
-			readLane, s.reconnect),
+		s.onLane("/reconnect", "Make the link to a lane's hardware anew", Range.Reconnect),
+		s.onLane("/unpark", "Try a parked lane again at once", Range.UnparkLane),
+		s.onLane("/restart", "Restart a lane from its last saved state", Range.RestartLane),
 	}, headers, streamToFollowers, servePageToBrowsers(files.Page("page.html", a.Fail)), guard,
 		s.Router.Route(a.Fail, s.ofQuery))
 }
@@ -250,12 +257,4 @@ func (s *observerOf) rangeOf(lane uuid.UUID) (of Range, id uuid.UUID, health lan
 		}
 	}
 	return nil, uuid.Nil, lanes.LaneHealth{}
-}
-
-func (s *observerOf) reconnect(ctx context.Context, lane uuid.UUID) (endpoint.Empty, error) {
-	r, _, _ := s.rangeOf(lane)
-	if r == nil {
-		return endpoint.Empty{}, lanes.ErrLaneNotFound
-	}
-	return endpoint.Empty{}, r.Reconnect(ctx, s.Who(ctx), lane)
 }

@@ -186,6 +186,25 @@ await story(async () => {
   await actor("Lane 1", "connection", "up").waitFor();
   await page.getByText(/made anew [1-9]\d* time/).waitFor();
 
+  tell("An operator has the lane's actor restarted, likewise; a lane that is not parked is not offered another try");
+  const parked = page.getByRole("button", { name: "Try the parked lane now", includeHidden: true });
+  assert.equal(await parked.count(), 1);
+  assert.equal(await parked.isVisible(), false);
+  await page.route("**/restart*", (route) => route.fulfill({ status: 409, contentType: "application/problem+json", body: JSON.stringify({ code: "lane_parked" }) }), { times: 1 });
+  const restart = async (outcome) => {
+    await page.getByRole("button", { name: "Restart the lane's actor" }).click();
+    await eventually("the second click", async () => {
+      await page.getByRole("button", { name: "Restart it: sure?" }).click({ timeout: 1_000 }).catch(() => {});
+      return await page.getByText(outcome).count() > 0;
+    });
+  };
+  await restart("Nothing was done: the lane is parked.");
+  const messages = commands.count();
+  await restart(/^Asked for at .*$/);
+  await actor("Lane 1", "lane", "ready").waitFor();
+  await actor("Lane 1", "connection", "up").waitFor();
+  assert.equal(await commands.count(), await messages, "it forgets no command");
+
   tell("What happens next is there by itself");
   const staff = await Control.signedIn("sam");
   await staff.stop(1);

@@ -466,6 +466,8 @@ export default {
   "act.make_up": "verlorene Zeit geklärt",
   "act.redeliver": "Ereignis erneut gesendet",
   "act.reconnect": "Verbindung neu aufgebaut",
+  "act.unpark": "stillgelegte Bahn neu versucht",
+  "act.restart": "Aktor der Bahn neu gestartet",
   "act.redeliver_part": "Ereignisse erneut gesendet",
   "act.settle": "Kauf geklärt",
   "act.hold_ceasefire": "Feuer eingestellt",

@@ -466,6 +466,8 @@ export default {
   "act.make_up": "lost time settled",
   "act.redeliver": "event sent again",
   "act.reconnect": "link made anew",
+  "act.unpark": "parked lane tried again",
+  "act.restart": "lane's actor restarted",
   "act.redeliver_part": "events sent again",
   "act.settle": "purchase settled",
   "act.hold_ceasefire": "ceasefire",

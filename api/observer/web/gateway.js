@@ -2,11 +2,12 @@
 
 const TIMEOUT = 6_000; // ms; the gateway responds within 5 s
 
-// Refused is the error of a failed request. status is 0 without a response.
+// Refused is the error of a failed request. status is 0 without a response; code is the gateway's word for the reason, "" without one.
 export class Refused extends Error {
-  constructor(status) {
+  constructor(status, code = "") {
     super(`status ${status}`);
     this.status = status;
+    this.code = code;
   }
 }
 
@@ -32,5 +33,13 @@ async function request(path, token, options, read) {
   } catch {
     throw new Refused(0);
   }
-  throw new Refused(response.status);
+  throw new Refused(response.status, await codeOf(response));
+}
+
+async function codeOf(response) {
+  try {
+    return (await response.json()).code ?? "";
+  } catch {
+    return "";
+  }
 }

@@ -1,11 +1,11 @@
 // The page of one lane: its actors, how it stands, and its latest commands.
 import { now as clock, onTick } from "/screens/clock.js";
 import { element } from "/screens/element.js";
+import { actionButton } from "./actionbutton.js";
 import { ActorTable } from "./actortable.js";
 import { erase, facts, kindName, rangeAddress, redraw, section, stateName, table } from "./draw.js";
 import { Rates } from "./rates.js";
 import { milliseconds, moment, span } from "./times.js";
-import { reconnectButton } from "./reconnect.js";
 import { said } from "./why.js";
 
 const NOTHING = "–";
@@ -15,6 +15,8 @@ export class LanePage {
   #nav = element("nav");
   #table;
   #actors;
+  #whileParked; // actions
+  #otherwise;
   #rest = element("div.part");
   #rates = new Rates();
   #at = 0; // the gateway's time of the latest answer, in ms
@@ -24,8 +26,11 @@ export class LanePage {
   constructor(t, root, token) {
     this.#t = t;
     this.#table = new ActorTable(t, t("actors"));
+    const action = (name) => actionButton(t, name, () => `${location.pathname}/${name}${location.search}`, token);
+    this.#whileParked = action("unpark");
+    this.#otherwise = action("restart");
     this.#actors = element("section", { hidden: true }, element("h2", {}, t("actors")), this.#table.element,
-      reconnectButton(t, () => `${location.pathname}/reconnect${location.search}`, token));
+      action("reconnect"), this.#whileParked, this.#otherwise);
     this.#nav.setAttribute("aria-label", t("ranges"));
     root.append(this.#nav, this.#actors, this.#rest);
     onTick(() => this.#table.tick(this.#now()));
@@ -52,6 +57,8 @@ export class LanePage {
     this.#rates.receive(health);
     this.#table.show(actors, { rateOf: (actor) => this.#rates.of(actor), ofOneRange: true, now: this.#now() });
     this.#actors.hidden = false;
+    this.#otherwise.hidden = actors.some(({ state }) => state === "parked");
+    this.#whileParked.hidden = !this.#otherwise.hidden;
     redraw(this.#rest, rest, () => [this.#facts(health), this.#commands(health.commands)]);
   }
 

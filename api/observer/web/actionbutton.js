@@ -1,13 +1,14 @@
-// The button that has the link of a lane made anew: the first click asks for confirmation, a second one within some seconds acts.
+// The buttons of an operator's actions: the first click asks for confirmation, a second one within some seconds acts.
 import { element, setText } from "/screens/element.js";
 import { Refused, post } from "./gateway.js";
 
 const ARMED = 5_000; // ms
 const MIN_INTERVAL = 350; // ms; faster clicks are one double click
 
-// reconnectButton creates it, with the place where its outcome stands. pathOf() is the address to ask, token() the operator's.
-export function reconnectButton(t, pathOf, token) {
-  const words = element("span", {}, t("reconnect"));
+// actionButton creates the button of the action with that name, with the place where its outcome stands. pathOf() is the address to ask,
+// token() the operator's.
+export function actionButton(t, name, pathOf, token) {
+  const words = element("span", {}, t(`action.${name}`));
   const button = element("button.button", { type: "button" }, words);
   const outcome = element("p.outcome", { role: "status" });
   let armed = 0;
@@ -17,7 +18,7 @@ export function reconnectButton(t, pathOf, token) {
     if (!armed) {
       armedAt = performance.now();
       armed = setTimeout(disarm, ARMED);
-      setText(words, t("reconnect.sure"));
+      setText(words, t(`action.${name}.sure`));
       setText(outcome, "");
       return;
     }
@@ -27,12 +28,12 @@ export function reconnectButton(t, pathOf, token) {
     disarm();
     try {
       await post(pathOf(), token());
-      setText(outcome, t("reconnect.asked", { time: t.seconds(new Date()) }));
+      setText(outcome, t("action_asked", { time: t.seconds(new Date()) }));
     } catch (refused) {
       if (!(refused instanceof Refused)) {
         throw refused;
       }
-      setText(outcome, refused.status === 0 ? t("reconnect.unknown") : t("reconnect.refused", { status: refused.status }));
+      setText(outcome, refusal(refused));
     }
   });
   return element("div.act", {}, button, outcome);
@@ -40,6 +41,14 @@ export function reconnectButton(t, pathOf, token) {
   function disarm() {
     clearTimeout(armed);
     armed = 0;
-    setText(words, t("reconnect"));
+    setText(words, t(`action.${name}`));
+  }
+
+  // refusal says why the gateway did not do it.
+  function refusal({ status, code }) {
+    if (status === 0) {
+      return t("action_unknown");
+    }
+    return t.has(`refused.${code}`) ? t(`refused.${code}`) : t("action_refused", { status });
   }
 }

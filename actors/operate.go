@@ -1,0 +1,154 @@
+package actors
+
+import (
+	"context"
+	"errors"
+
+	"github.com/google/uuid"
+
+	"rangegate/actors/supervised"
+	"rangegate/lanes"
+	"rangegate/lanes/trace"
+)
+
+// What operators do with the actors of a range. Each action is on record, and none of them opens a fire line or ends
+// a hold.
+
+// errReconnected is no failure: an operator wants it.
+var errReconnected = errors.New("the link is made anew, as an operator wants it")
+
+// Reconnect has the link to the lane's hardware made anew, on record for who. Meanwhile the hardware does what it
+// does without a gateway, and gets the state that is wanted of it once the link is up again: what is held stays held.
+// Errors: lanes.ErrLaneNotFound, those that every method of Range may return.
+func (o *Observer) Reconnect(ctx context.Context, who string, lane uuid.UUID) error {
+	if err := o.has(lane); err != nil {
+		return err
+	}
+	o.r.addresses.sendTo(lane, &renewLink{errReconnected})
+	o.note(ctx, who, lane, lanes.DidReconnect, "an operator has a link made anew")
+	return nil
+}
+
+// UnparkLane has a parked lane tried again at once, on record for who. Its hardware stays held until the last saved
+// state is loaded; a lane that panics again is parked again. Errors: lanes.ErrNotParked, lanes.ErrLaneNotFound, those
+// that every method of Range may return.
+func (o *Observer) UnparkLane(ctx context.Context, who string, lane uuid.UUID) error {
+	m := &unparkNow{newOperatorRequest()}
+	if err := o.send(ctx, lane, m, m.reply); err != nil {
+		return err
+	}
+	o.note(ctx, who, lane, lanes.DidUnpark, "an operator has a parked lane tried again")
+	return nil
+}
+
+// RestartLane has the lane begin a new life from its last saved state, on record for who, as after a panic that nobody
+// counts. A change that is being saved is waited for, and a stop or a pause that waits for it is decided in the new
+// life: what is closed stays closed. Errors: lanes.ErrLaneParked, lanes.ErrLaneNotFound, those that every method of
+// Range may return.
+func (o *Observer) RestartLane(ctx context.Context, who string, lane uuid.UUID) error {
+	m := &restartLane{newOperatorRequest()}
+	if err := o.send(ctx, lane, m, m.reply); err != nil {
+		return err
+	}
+	o.note(ctx, who, lane, lanes.DidRestart, "an operator has a lane restarted")
+	return nil
+}
+
+// has returns why an operator can do nothing with the lane.
+func (o *Observer) has(lane uuid.UUID) error {
+	switch err := context.Cause(o.r.life); {
+	case err != nil:
+		return err
+	case !o.r.board.Has(lane):
+		return lanes.ErrLaneNotFound
+	}
+	return nil
+}
+
+// send sends the lane an operator's message and waits for the reply.
+func (o *Observer) send(ctx context.Context, lane uuid.UUID, message any, reply <-chan error) error {
+	if err := o.has(lane); err != nil {
+		return err
+	}
+	o.r.addresses.sendTo(lane, message)
+	select {
+	case err := <-reply:
+		return err
+	case <-ctx.Done():
+		return lanes.ErrTimeout
+	case <-o.r.life.Done():
+		return context.Cause(o.r.life)
+	}
+}
+
+// note logs what an operator does with a lane, and puts it on record.
+func (o *Observer) note(ctx context.Context, who string, lane uuid.UUID, what, message string) {
+	traced(o.r.log.Info().Stringer("lane_id", lane).Str("who", who), trace.ID(ctx)).Msg(message)
+	o.r.record(ctx, lanes.Act{Who: who, What: what, Lane: lane})
+}
+
+// The messages of an operator to a lane.
+type (
+	unparkNow   struct{ operatorRequest }
+	restartLane struct{ operatorRequest }
+)
+
+// operatorRequest is awaited by an operator. The reply nil says that it is done.
+type operatorRequest struct {
+	supervised.Taken
+	reply chan error // of one
+}
+
+func newOperatorRequest() operatorRequest { return operatorRequest{reply: make(chan error, 1)} }
+
+// Refuse implements supervised.Awaited.
+func (m *operatorRequest) Refuse(reason error) { m.reply <- reason }
+
+// inherited are the stops and pauses that waited when an operator had the lane restarted. Its next life decides them.
+type inherited struct {
+	supervised.Taken
+	closing []*request
+}
+
+// Refuse implements supervised.Awaited: there is no next life.
+func (m *inherited) Refuse(reason error) {
+	for _, q := range m.closing {
+		q.Refuse(reason)
+	}
+}
+
+// unparkNow tries a parked lane again. It may be asked for it more than once before the lane is loaded.
+func (l *laneActor) unparkNow(m *unparkNow) {
+	if !l.parked {
+		m.reply <- lanes.ErrNotParked
+		return
+	}
+	l.load()
+	m.reply <- nil
+}
+
+// restart ends this life of the lane. A parked lane goes on being parked.
+func (l *laneActor) restart(m *restartLane) {
+	if l.parked {
+		m.reply <- lanes.ErrLaneParked
+		return
+	}
+	l.restarted = true
+	m.reply <- nil
+	supervised.BeginAnew()
+}
+
+// bequeath sends the next life of the lane what waits and closes a session: the hardware has it already.
+func (l *laneActor) bequeath() {
+	if closing := l.queue.takeClosings(); len(closing) > 0 {
+		l.r.tree.Send(l.self, &inherited{closing: closing})
+	}
+}
+
+// inherit queues what waited in the life before. It counts from when it arrived there.
+func (l *laneActor) inherit(m *inherited) {
+	for _, q := range m.closing {
+		q.closed = q.at
+		l.enqueue(q)
+	}
+}
