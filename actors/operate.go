@@ -54,6 +54,23 @@ func (o *Observer) RestartLane(ctx context.Context, who string, lane uuid.UUID) 
 	return nil
 }
 
+// RedeliverEvents has the selected events sent to their webhook again, on record for who, as Redeliver does, whose
+// errors it returns.
+func (o *Observer) RedeliverEvents(ctx context.Context, who string, selection lanes.EventSelection) (lanes.Redelivery,
+	error,
+) {
+	if err := context.Cause(o.r.life); err != nil {
+		return lanes.Redelivery{}, err
+	}
+	result, err := o.r.Redeliver(trace.WithWho(ctx, who), selection, nil)
+	if err == nil {
+		traced(o.r.log.Info().Str("who", who).Str("webhook", selection.Webhook), trace.ID(ctx)).
+			Uint64("after", selection.After).
+			Uint64("until", selection.Until).Int("events", result.Events).Msg("an operator has events sent again")
+	}
+	return result, err
+}
+
 // has returns why an operator can do nothing with the lane.
 func (o *Observer) has(lane uuid.UUID) error {
 	switch err := context.Cause(o.r.life); {

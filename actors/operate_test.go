@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"rangegate/actors/delivery"
 	"rangegate/lanes"
 	"rangegate/lanes/store"
 )
@@ -265,6 +266,8 @@ func TestNoLaneOfARangeThatHasStoppedIsOperated(t *testing.T) {
 		f.claimElsewhere()
 		require.ErrorIs(t, f.tryCreate(1, 30), lanes.ErrNotOwner)
 		synctest.Wait()
+		_, err := r.RedeliverEvents(f.requestContext(), "root", lanes.EventSelection{Until: 1000})
+		require.ErrorIs(t, err, lanes.ErrNotOwner)
 		for _, do := range []error{
 			r.Reconnect(f.requestContext(), "root", f.laneID(0)), r.UnparkLane(f.requestContext(), "root", f.laneID(0)),
 			r.RestartLane(f.requestContext(), "root", f.laneID(0)),
@@ -272,4 +275,29 @@ func TestNoLaneOfARangeThatHasStoppedIsOperated(t *testing.T) {
 			require.ErrorIs(t, do, lanes.ErrNotOwner)
 		}
 	})
+}
+
+// A webhook that was down gets what an operator wants, once more and in order. It is on record.
+func TestAnOperatorHasEventsSentAgain(t *testing.T) {
+	webhook := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		webhook.setReply(fail)
+		f.stop(f.create(0, 30))
+		synctest.Wait()
+		before := len(webhook.sentEvents())
+		log := f.eventLog()
+		webhook.setReply(nil)
+		result, err := f.RedeliverEvents(f.requestContext(), "root",
+			lanes.EventSelection{After: log[0].Cursor, Until: log[2].Cursor})
+		require.NoError(t, err)
+		require.Equal(t, lanes.Redelivery{Events: 2}, result)
+		f.advance(2 * delivery.ResendInterval)
+		require.Equal(t, []uuid.UUID{log[1].Event.ID, log[2].Event.ID}, webhook.sentEvents()[before:])
+		require.Equal(t, []string{"redeliver_part 2"}, f.actSummaries())
+		require.Equal(t, "root", f.acts()[0].Who)
+
+		_, err = f.RedeliverEvents(f.requestContext(), "root", lanes.EventSelection{Until: 1000, Webhook: "nobody's"})
+		require.ErrorIs(t, err, lanes.ErrWebhookNotConfigured)
+		require.Len(t, f.acts(), 1, "a refusal is not on record")
+	}, withWebhook(webhook))
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -17,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
+	"rangegate/api/endpoint"
 	"rangegate/lanes"
 )
 
@@ -108,6 +110,22 @@ func (s *fakeOperatedRange) UnparkLane(_ context.Context, who string, lane uuid.
 func (s *fakeOperatedRange) RestartLane(_ context.Context, who string, lane uuid.UUID) error {
 	return s.act("restart", who, lane)
 }
+
+// RedeliverEvents has looked at all but what is behind cursor 7.
+func (s *fakeOperatedRange) RedeliverEvents(_ context.Context, who string,
+	e lanes.EventSelection,
+) (lanes.Redelivery, error) {
+	if s.refused != nil {
+		return lanes.Redelivery{}, s.refused
+	}
+	s.acts = append(s.acts, fmt.Sprintf("%s redeliver %q %d-%d", who, e.Webhook, e.After, e.Until))
+	if e.Until > 7 {
+		return lanes.Redelivery{Events: 3, Next: 7, Log: s.LogID()}, nil
+	}
+	return lanes.Redelivery{Events: 3}, nil
+}
+
+func (s *fakeOperatedRange) LogID() uint64 { return 42 }
 
 func (s *fakeOperatedRange) act(what, who string, lane uuid.UUID) error {
 	if lane != uuid.MustParse(theLane) {
@@ -374,6 +392,37 @@ func TestAnOperatorActsOnALane(t *testing.T) {
 			require.Equal(t, refusal.Code(), code(at))
 		})
 	}
+}
+
+// An operator has events sent again, by the cursors of the log, under the name of the token.
+func TestAnOperatorHasEventsSentAgain(t *testing.T) {
+	fake := &fakeOperatedRange{}
+	h := newOperationsWith(prometheus.NewRegistry(), fake, "operator")
+	at := "/observer/redeliver?range=" + someRange
+	ask := func(path, body string) *httptest.ResponseRecorder { return sendAuthorized(h, "POST", path, body) }
+	require.Equal(t, 401, send(h, "POST", at).Code)
+	whole := ask(at, `{"webhook":"pos","after":"3","until":"7"}`)
+	require.Equal(t, 202, whole.Code)
+	require.JSONEq(t, `{"events":3,"next":null}`, whole.Body.String())
+	next := endpoint.LogCursor{Log: 42, Number: 7}.String()
+	require.JSONEq(t, `{"events":3,"next":"`+next+`"}`, ask(at, `{"after":"0","until":"9"}`).Body.String())
+	require.Equal(t, 202, ask(at, `{"after":"`+next+`","until":"9"}`).Code)
+	require.Equal(t, []string{`operator redeliver "pos" 3-7`, `operator redeliver "" 0-9`, `operator redeliver "" 7-9`},
+		fake.acts)
+
+	for path, field := range map[string]string{"/observer/redeliver": "range", at: "until"} {
+		refused := ask(path, `{"after":"0"}`)
+		require.Equal(t, 400, refused.Code)
+		require.Contains(t, refused.Body.String(), `"`+field+`":"is required"`)
+	}
+	body := `{"after":"0","until":"9"}`
+	require.Equal(t, "event_not_found",
+		codeOf(t, ask(at, `{"after":"0","until":"`+endpoint.LogCursor{Log: 41, Number: 7}.String()+`"}`)))
+	require.Equal(t, "not_owner", codeOf(t, ask("/observer/redeliver?range="+otherRange, body)))
+	require.Equal(t, "not_found", codeOf(t, ask("/observer/redeliver?range="+theLane, body)))
+	fake.refused = lanes.ErrWebhookGone
+	require.Equal(t, "webhook_gone", codeOf(t, ask(at, body)))
+	require.Len(t, fake.acts, 3)
 }
 
 // codeOf is the code of a refusal.

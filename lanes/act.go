@@ -46,7 +46,7 @@ const (
 	DidLift   = "lift"    // likewise
 
 	DidRedeliver     = "redeliver"      // the kind of the event
-	DidRedeliverPart = "redeliver_part" // of the event log: how many events
+	DidRedeliverPart = "redeliver_part" // of the event log: how many events; a POS, or an operator
 
 	// What an operator does with a lane at the operations address.
 	DidReconnect = "reconnect" // the link of its hardware is made anew

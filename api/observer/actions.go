@@ -44,3 +44,49 @@ func (s *observerOf) running(of laneOf) (Range, error) {
 	}
 	return nil, lanes.ErrLaneNotFound
 }
+
+// replay is a part of a range's event log that is sent again.
+type replay struct {
+	rangeID      uuid.UUID
+	webhook      string
+	after, until endpoint.LogCursor
+}
+
+const maxWebhookName = 64 // characters
+
+func readReplay(in *endpoint.Input) replay {
+	return replay{
+		in.QueryID("range", "Whose events", "11111111-1111-4111-8111-111111111111"),
+		in.OptionalText("webhook", 1, maxWebhookName,
+			"Which of several webhooks gets them; none: for each the first one that had it", "pos"),
+		in.Cursor("after", "Cursor to begin behind, as the log has it; 0: from the oldest on", "0"),
+		in.Cursor("until", "Cursor of the last event", "1042"),
+	}
+}
+
+// replayed is what came of it.
+type replayed struct {
+	Events int     `json:"events"` // that are sent again
+	Next   *string `json:"next"`   // the cursor behind which to go on; null when all were looked at
+}
+
+func (s *observerOf) redeliver(ctx context.Context, p replay) (replayed, error) {
+	r, err := s.running(laneOf{rangeID: p.rangeID})
+	if err != nil {
+		return replayed{}, err
+	}
+	for _, cursor := range []endpoint.LogCursor{p.after, p.until} {
+		if cursor.Log != 0 && cursor.Log != r.LogID() {
+			return replayed{}, lanes.ErrEventNotFound
+		}
+	}
+	result, err := r.RedeliverEvents(ctx, s.Who(ctx), lanes.EventSelection{
+		After: p.after.Number, Until: p.until.Number,
+		Webhook: p.webhook,
+	})
+	shown := replayed{Events: result.Events}
+	if result.Next > 0 {
+		shown.Next = new(endpoint.LogCursor{Log: result.Log, Number: result.Next}.String())
+	}
+	return shown, err
+}

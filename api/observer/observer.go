@@ -49,6 +49,11 @@ type Range interface {
 	// RestartLane has a lane begin anew from its last saved state, on record for who. Errors: lanes.ErrLaneParked, as
 	// Reconnect.
 	RestartLane(ctx context.Context, who string, lane uuid.UUID) error
+	// RedeliverEvents has the selected events sent to their webhook again, on record for who. Errors:
+	// lanes.ErrWebhookNotConfigured, lanes.ErrWebhookGone, lanes.ErrOverloaded, lanes.ErrStoreUnavailable.
+	RedeliverEvents(ctx context.Context, who string, selection lanes.EventSelection) (lanes.Redelivery, error)
+	// LogID is that of the event log, which cursors name.
+	LogID() uint64
 }
 
 // Settings is what is shown, and who may see it.
@@ -106,6 +111,7 @@ func Mount(r chi.Router, a *endpoint.API, settings Settings, guard func(http.Han
 		s.onLane("/reconnect", "Make the link to a lane's hardware anew", Range.Reconnect),
 		s.onLane("/unpark", "Try a parked lane again at once", Range.UnparkLane),
 		s.onLane("/restart", "Restart a lane from its last saved state", Range.RestartLane),
+		endpoint.Handle("POST", "/redeliver", 202, "Send a part of a range's events again", readReplay, s.redeliver),
 	}, headers, streamToFollowers, servePageToBrowsers(files.Page("page.html", a.Fail)), guard,
 		s.Router.Route(a.Fail, s.ofQuery))
 }

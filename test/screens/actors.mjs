@@ -154,7 +154,26 @@ await story(async () => {
   await page.getByText("Lanes that wait for a session").waitFor();
   await actor("Lane 99").first().waitFor();
   assert.equal(await actor("Lane 1").count(), 0);
+  tell("An operator has events sent again, with a second click, of the range that is chosen");
+  const replay = page.getByRole("button", { name: /^Send them again/ });
+  await replay.click();
+  assert.equal(await page.getByLabel("Behind cursor").evaluate((of) => of.validity.valueMissing), true);
+  await page.getByLabel("Behind cursor").fill("0");
+  await page.getByLabel("Up to cursor").fill("1000");
+  await page.getByLabel("Webhook (of several)").fill("nobody's");
+  const sendAgain = async (outcome) => {
+    await replay.click();
+    await eventually("the second click", async () => {
+      await page.getByRole("button", { name: "Send them again: sure?" }).click({ timeout: 1_000 }).catch(() => {});
+      return await page.getByText(outcome).count() > 0;
+    });
+  };
   await choice("Range").selectOption("North range");
+  await page.getByRole("navigation").getByText("North range").waitFor();
+  await sendAgain("Nothing was done: the range has no such webhook.");
+  await page.getByLabel("Webhook (of several)").fill("");
+  await sendAgain(/^Sent again: [1-9]\d*\.$/);
+  await look("events sent again");
   await page.getByRole("navigation").getByText("North range").waitFor();
   await actor("Lane 1").first().waitFor();
   await choice("Range").selectOption("all ranges");

@@ -6,8 +6,9 @@ const ARMED = 5_000; // ms
 const MIN_INTERVAL = 350; // ms; faster clicks are one double click
 
 // actionButton creates the button of the action with that name, with the place where its outcome stands. pathOf() is the address to ask,
-// token() the operator's.
-export function actionButton(t, name, pathOf, token) {
+// token() the operator's. A form that must be filled in is given as {form, body, done}: body() is what is sent, and done(answer) the sentence
+// about what came of it.
+export function actionButton(t, name, pathOf, token, { form, body, done } = {}) {
   const words = element("span", {}, t(`action.${name}`));
   const button = element("button.button", { type: "button" }, words);
   const outcome = element("p.outcome", { role: "status" });
@@ -15,6 +16,10 @@ export function actionButton(t, name, pathOf, token) {
   let armedAt = 0;
   button.addEventListener("blur", disarm);
   button.addEventListener("click", async () => {
+    if (form && !form.reportValidity()) {
+      disarm();
+      return;
+    }
     if (!armed) {
       armedAt = performance.now();
       armed = setTimeout(disarm, ARMED);
@@ -27,8 +32,8 @@ export function actionButton(t, name, pathOf, token) {
     }
     disarm();
     try {
-      await post(pathOf(), token());
-      setText(outcome, t("action_asked", { time: t.seconds(new Date()) }));
+      const answer = await post(pathOf(), token(), body?.());
+      setText(outcome, done?.(answer) ?? t("action_asked", { time: t.seconds(new Date()) }));
     } catch (refused) {
       if (!(refused instanceof Refused)) {
         throw refused;

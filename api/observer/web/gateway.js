@@ -16,16 +16,18 @@ export async function fetchJSON(path, token) {
   return request(path, token, {}, (response) => response.json());
 }
 
-// post asks for what is at the path. It throws only a Refused; with status 0 it is not known whether it was done.
-export async function post(path, token) {
-  return request(path, token, { method: "POST" }, () => {});
+// post asks for what is at the path, and returns the body of the answer, null if it has none. It throws only a Refused; with status 0 it is
+// not known whether it was done.
+export async function post(path, token, body) {
+  const options = body === undefined ? {} : { body: JSON.stringify(body), headers: { "Content-Type": "application/json" } };
+  return request(path, token, { method: "POST", ...options }, (response) => (response.status === 204 ? null : response.json()));
 }
 
 async function request(path, token, options, read) {
   let response;
   try {
     response = await fetch(path, {
-      ...options, headers: { Accept: "application/json", Authorization: `Bearer ${token}` }, cache: "no-store", signal: AbortSignal.timeout(TIMEOUT),
+      ...options, headers: { ...options.headers, Accept: "application/json", Authorization: `Bearer ${token}` }, cache: "no-store", signal: AbortSignal.timeout(TIMEOUT),
     });
     if (response.ok) {
       return await read(response);

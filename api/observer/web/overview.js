@@ -3,6 +3,7 @@ import { element } from "/screens/element.js";
 import { Actors } from "./actors.js";
 import { Advisories } from "./advisories.js";
 import { erase, facts, kindName, laneLink, rangeAddress, redraw, section, stateName, table } from "./draw.js";
+import { replayForm } from "./replay.js";
 import { milliseconds, moment, span } from "./times.js";
 import { said } from "./why.js";
 
@@ -20,13 +21,15 @@ export class Overview {
   #advisories;
   #top = element("div.part");
   #rest = element("div.part");
+  #replay;
 
   // handlers are those of Actors.
   constructor(t, root, handlers) {
     this.#t = t;
     this.#actors = new Actors(t, handlers);
     this.#advisories = new Advisories(t, handlers.token);
-    root.append(this.#top, this.#advisories.element, this.#actors.element, this.#rest);
+    this.#replay = replayForm(t, () => this.#actors.range, handlers.token);
+    root.append(this.#top, this.#advisories.element, this.#actors.element, this.#rest, this.#replay);
   }
 
   // path is the address of what show shows.
@@ -49,11 +52,13 @@ export class Overview {
     const { at: _, ...shown } = health;
     redraw(this.#top, [shown, this.#actors.range], () => [one ? this.#nav(one) : null, this.#facts(health.all)].filter(Boolean));
     redraw(this.#rest, [shown, this.#actors.range], () => this.#lists(health, one));
+    this.#replay.hidden = one === null;
     this.#actors.open();
     this.#advisories.refresh(this.#actors.range);
   }
 
   clear() {
+    this.#replay.hidden = true;
     this.#actors.close();
     this.#advisories.clear();
     erase(this.#top);
