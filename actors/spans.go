@@ -43,9 +43,7 @@ func (r *request) record(of *Range, lane lanes.Lane, result string, failed bool)
 	}
 	attributes := append(
 		make([]attribute.KeyValue, 0, 6),
-		tracing.RangeID.String(
-			of.id.String(),
-		),
+		tracing.RangeID.String(of.id.String()),
 		tracing.LaneID.String(lane.ID.String()),
 		tracing.Command.String(r.name()),
 		tracing.By.String(string(r.by)),

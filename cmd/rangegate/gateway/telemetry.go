@@ -65,9 +65,7 @@ func (g *Gateway) startTelemetry(ctx context.Context) error {
 		sdk.WithSampler(sdk.AlwaysSample()),
 		sdk.WithIDGenerator(tracing.IDs{}),
 		sdk.WithSpanProcessor(queue),
-		sdk.WithRawSpanLimits(
-			limits,
-		),
+		sdk.WithRawSpanLimits(limits),
 		sdk.WithResource(resource.NewSchemaless(resourceOf(*t, g.version, g.settings.Config.Nodes)...)),
 	)
 	g.tracer = tracing.New(
