@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -22,15 +23,18 @@ const maxValues = 2_000_000
 type document struct {
 	found  *faults
 	files  *secretFiles
-	values int // read so far, aliases counted each time
+	values int        // read so far, aliases counted each time
+	alias  *yaml.Node // the outermost one through which it reads; nil: none
 }
 
 // decode reads the whole file. Its error, a [Fault], says that the text is not YAML or has too many values.
 func (d *document) decode(data []byte) (cfg Config, err error) {
 	root, err := parse(data)
-	if err != nil {
-		return Config{}, err
+	if fault := (Fault{}); errors.As(err, &fault) {
+		fault.At.File = d.found.source.file
+		return Config{}, fault
 	}
+	d.found.source.root = root
 	d.value(root, reflect.ValueOf(&cfg).Elem(), "")
 	if d.values > maxValues {
 		return Config{}, Fault{Problem: fmt.Sprintf("holds more than %d values", maxValues)}
@@ -41,6 +45,10 @@ func (d *document) decode(data []byte) (cfg Config, err error) {
 // value reads a node into the target, and reports whether it did: not a null, nor what does not fit.
 func (d *document) value(n *yaml.Node, target reflect.Value, p path) bool {
 	if n.Kind == yaml.AliasNode {
+		if d.alias == nil {
+			d.alias = n
+			defer func() { d.alias = nil }()
+		}
 		n = n.Alias
 	}
 	if d.values++; d.done() || n.IsZero() || n.ShortTag() == "!!null" {
@@ -60,20 +68,20 @@ func (d *document) value(n *yaml.Node, target reflect.Value, p path) bool {
 			return d.leaf(n, target.Field(tokenText), p)
 		}
 		if n.Kind != yaml.MappingNode {
-			d.found.unread(p, "wants keys and values, such as {%s: …} (line %d)",
-				sections[target.Type()][0].key, n.Line)
+			d.found.unread(p, "wants keys and values, such as {%s: …}",
+				sections[target.Type()][0].key)
 			return false
 		}
 		d.section(n, target, p)
 	case reflect.Slice:
 		if n.Kind != yaml.SequenceNode {
-			d.found.unread(p, "wants a list (line %d)", n.Line)
+			d.found.unread(p, "wants a list")
 			return false
 		}
 		d.list(n, target, p)
 	case reflect.Map:
 		if n.Kind != yaml.MappingNode {
-			d.found.unread(p, "wants dates and openings, such as {\"2026-12-24\": [\"10:00-14:00\"]} (line %d)", n.Line)
+			d.found.unread(p, "wants dates and openings, such as {\"2026-12-24\": [\"10:00-14:00\"]}")
 			return false
 		}
 		d.dates(n, target, p)
@@ -82,6 +90,9 @@ func (d *document) value(n *yaml.Node, target reflect.Value, p path) bool {
 	}
 	return true
 }
+
+// at is the position of a key.
+func (d *document) at(key *yaml.Node) Position { return d.found.source.at(key, d.alias) }
 
 func (d *document) section(n *yaml.Node, target reflect.Value, p path) {
 	settings := sections[target.Type()]
@@ -104,7 +115,7 @@ func (d *document) section(n *yaml.Node, target reflect.Value, p path) {
 		case key.Kind != yaml.ScalarNode || key.Value == "" || at < 0 && inFile < 0:
 			d.unknown(key, settings, p, target.Type() == tokenKind)
 		case duplicate:
-			d.found.add(p.key(key.Value), "given twice (lines %d and %d)", line, key.Line)
+			d.found.addAt(d.at(key), p.key(key.Value), "given twice (lines %d and %d)", line, key.Line)
 		case at < 0:
 			first[key.Value] = key.Line
 			d.file(value, target.Field(settings[inFile].field), p, settings[inFile])
@@ -126,7 +137,7 @@ func (d *document) file(n *yaml.Node, target reflect.Value, section path, s sett
 	var name string
 	if d.value(n, reflect.ValueOf(&name).Elem(), at) {
 		if problem := d.files.set(target, name); problem != "" {
-			d.found.unread(at, "%s (line %d)", problem, n.Line)
+			d.found.unread(at, "%s", problem)
 		}
 	}
 	if d.found.paths[at] {
@@ -159,10 +170,10 @@ func (d *document) dates(n *yaml.Node, target reflect.Value, p path) {
 		line, duplicate := first[date]
 		switch {
 		case key.Kind != yaml.ScalarNode || !date.exists():
-			d.found.add(p.key(fmt.Sprintf("(line %d)", key.Line)), "wants a date such as 2026-12-24")
+			d.found.addAt(d.at(key), p.key(fmt.Sprintf("(line %d)", key.Line)), "wants a date such as 2026-12-24")
 			continue
 		case duplicate:
-			d.found.add(p.key(key.Value), "given twice (lines %d and %d)", line, key.Line)
+			d.found.addAt(d.at(key), p.key(key.Value), "given twice (lines %d and %d)", line, key.Line)
 			continue
 		}
 		first[date] = key.Line
@@ -170,7 +181,7 @@ func (d *document) dates(n *yaml.Node, target reflect.Value, p path) {
 		if d.value(value, element, p.key(key.Value)) {
 			target.SetMapIndex(reflect.ValueOf(date), element)
 		} else {
-			d.found.add(p.key(key.Value), "wants a list, [] for a day without an opening (line %d)", key.Line)
+			d.found.add(p.key(key.Value), "wants a list, [] for a day without an opening")
 		}
 	}
 }
@@ -198,11 +209,11 @@ func (d *document) leaf(n *yaml.Node, target reflect.Value, p path) bool {
 		}
 	}
 	if !fits {
-		d.found.unread(p, "%s (line %d)", want, n.Line)
+		d.found.unread(p, "%s", want)
 		return false
 	}
 	if problem := setScalar(target, n.Value); problem != "" {
-		d.found.unread(p, "%s (line %d)", problem, n.Line)
+		d.found.unread(p, "%s", problem)
 		return false
 	}
 	return true
@@ -227,19 +238,19 @@ func (d *document) unknown(key *yaml.Node, among []setting, p path, mayBeSecret 
 	meant := nearest(key.Value, keys)
 	if key.Kind != yaml.ScalarNode || !showable.MatchString(key.Value) || mayBeSecret && meant == "" {
 		p = p.key(fmt.Sprintf("(line %d)", key.Line))
-		d.found.add(p, "unknown key; known are %s", strings.Join(keys, ", "))
+		d.found.addAt(d.at(key), p, "unknown key; known are %s", strings.Join(keys, ", "))
 		return
 	}
 	p = p.key(key.Value)
 	if problem := removed[p]; problem != "" {
-		d.found.add(p, "%s (line %d)", problem, key.Line)
+		d.found.addAt(d.at(key), p, "%s", problem)
 		return
 	}
 	if meant != "" {
-		d.found.add(p, "unknown key (line %d), did you mean %q?", key.Line, meant)
+		d.found.addAt(d.at(key), p, "unknown key, did you mean %q?", meant)
 		return
 	}
-	d.found.add(p, "unknown key (line %d); known are %s", key.Line, strings.Join(keys, ", "))
+	d.found.addAt(d.at(key), p, "unknown key; known are %s", strings.Join(keys, ", "))
 }
 
 // removed are the settings of older releases, with what to do instead.
@@ -257,7 +268,10 @@ func parse(data []byte) (*yaml.Node, error) {
 	}
 	switch err := decoder.Decode(&more); {
 	case err == nil:
-		return nil, Fault{Problem: "holds a second YAML document; one file is one configuration"}
+		return nil, Fault{
+			Problem: "holds a second YAML document; one file is one configuration",
+			At:      Position{Line: more.Line, Column: more.Column},
+		}
 	case !errors.Is(err, io.EOF):
 		return nil, malformed(err, data)
 	}
@@ -268,7 +282,10 @@ func parse(data []byte) (*yaml.Node, error) {
 }
 
 var (
-	atLine        = regexp.MustCompile(`^yaml: line (\d+): `)
+	atLine = regexp.MustCompile(`^yaml: line (\d+): `)
+	// ofParser matches the problems whose lines yaml counts from 0 by mistake: those of its parser, not of its scanner.
+	ofParser = regexp.MustCompile(`^(did not find expected (<|node content|'-' indicator|key$|',' or)|` +
+		`found (undefined tag|duplicate|incompatible))`)
 	unknownAnchor = regexp.MustCompile(`^yaml: unknown anchor '(.*)' referenced$`)
 )
 
@@ -277,15 +294,25 @@ var (
 func malformed(err error, data []byte) error {
 	text := err.Error()
 	if m := unknownAnchor.FindStringSubmatch(text); m != nil {
-		before, _, _ := bytes.Cut(data, []byte("*"+m[1]))
+		at := offsetPosition(max(bytes.Index(data, []byte("*"+m[1])), 0), data)
 		return Fault{
-			Path: fmt.Sprintf("line %d", 1+bytes.Count(before, []byte("\n"))),
+			Path: fmt.Sprintf("line %d", at.Line),
 			Problem: "malformed YAML: refers to an anchor that the file does not have; a value that begins " +
 				"with * needs quotes",
+			At: at,
 		}
 	}
 	if m := atLine.FindStringSubmatch(text); m != nil {
-		return Fault{Path: "line " + m[1], Problem: "malformed YAML: " + text[len(m[0]):]}
+		line, _ := strconv.Atoi(m[1]) // the pattern has digits only
+		problem := text[len(m[0]):]
+		if ofParser.MatchString(problem) {
+			line++
+		}
+		return Fault{Path: fmt.Sprintf("line %d", line), Problem: "malformed YAML: " + problem, At: startOf(line, data)}
 	}
-	return Fault{Problem: "malformed YAML: " + strings.TrimPrefix(text, "yaml: ")}
+	at := unreadableAt(data)
+	if at == (Position{}) {
+		at = startOf(1, data) // yaml names every line but the first
+	}
+	return Fault{Problem: "malformed YAML: " + strings.TrimPrefix(text, "yaml: "), At: at}
 }

@@ -29,7 +29,7 @@ func (c *Config) override(environ []string, files *secretFiles, found *faults) {
 	var applied []string
 	for _, entry := range ours {
 		name, value, _ := strings.Cut(entry, "=")
-		problem := c.set(name[len(prefix):], value, files)
+		problem := c.set(name[len(prefix):], value, files, &found.source)
 		if problem == "" {
 			problem = besideFile(name, applied)
 		}
@@ -52,12 +52,13 @@ func besideFile(name string, applied []string) (problem string) {
 	return ""
 }
 
-func (c *Config) set(name, value string, files *secretFiles) (problem string) {
+func (c *Config) set(name, value string, files *secretFiles, from *source) (problem string) {
+	variable := prefix + name
 	pattern, indexes := generalize(name)
 	steps, ok := variables[pattern]
 	if !ok {
 		if steps, isFile := fileVariables[pattern]; isFile {
-			target, problem := locate(reflect.ValueOf(c).Elem(), steps, indexes)
+			target, problem := locate(reflect.ValueOf(c).Elem(), steps, indexes, from, variable)
 			if problem != "" {
 				return problem
 			}
@@ -70,7 +71,7 @@ func (c *Config) set(name, value string, files *secretFiles) (problem string) {
 	case !ok:
 		return "no such setting" + hint(pattern, indexes)
 	}
-	target, problem := locate(reflect.ValueOf(c).Elem(), steps, indexes)
+	target, problem := locate(reflect.ValueOf(c).Elem(), steps, indexes, from, variable)
 	if problem != "" {
 		return problem
 	}
@@ -91,14 +92,22 @@ func generalize(name string) (pattern string, indexes []string) {
 }
 
 // locate walks to the value that a variable names, and creates an optional section on the way. An index names an
-// existing item; a list of plain values, and that of tokens, also takes the next index.
-func locate(v reflect.Value, steps []step, indexes []string) (target reflect.Value, problem string) {
+// existing item; a list of plain values, and that of tokens, also takes the next index. It notes what the variable
+// sets.
+func locate(
+	v reflect.Value, steps []step, indexes []string, from *source, variable string,
+) (target reflect.Value, problem string) {
+	p := path("")
 	for _, s := range steps {
 		if s != eachItem {
+			if v.Type() != tokenKind || s != tokenText { // a token is named as its item
+				p = p.key(sections[v.Type()][s].key)
+			}
 			v = v.Field(int(s))
 			if v.Kind() == reflect.Pointer {
 				if v.IsNil() {
 					v.Set(reflect.New(v.Type().Elem()))
+					from.setBy(variable, p, v.Type().Elem().Kind() == reflect.Struct)
 				}
 				v = v.Elem()
 			}
@@ -113,8 +122,9 @@ func locate(v reflect.Value, steps []step, indexes []string) (target reflect.Val
 		case err != nil || i >= v.Len():
 			return v, "no item with this index, there are " + strconv.Itoa(v.Len()) + ", counted from 0"
 		}
-		v = v.Index(i)
+		v, p = v.Index(i), p.item(i)
 	}
+	from.setBy(variable, p, v.Kind() == reflect.Slice)
 	return v, ""
 }
 

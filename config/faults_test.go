@@ -19,23 +19,23 @@ func TestFaultsOfTheFile(t *testing.T) {
 	}{
 		{
 			"a missing bracket", "http: {address: 1\nstore: [",
-			"line 1: malformed YAML: did not find expected ',' or '}'",
+			"line 2: malformed YAML: did not find expected ',' or '}'",
 		},
 		{"a tab", "http:\n\taddress: x", "line 2: malformed YAML: found character that cannot start any token"},
 		{"an alias to nothing", "http:\n  address: *here", "line 2: malformed YAML: refers to an anchor that the " +
 			"file does not have; a value that begins with * needs quotes"},
 		{"two documents", smallest + "---\nhttp: {}", "holds a second YAML document; one file is one configuration"},
-		{"a list for a file", "[1, 2]", "wants keys and values, such as {environment: …} (line 1)"},
+		{"a list for a file", "[1, 2]", "wants keys and values, such as {environment: …}"},
 		{"nothing", "", "ranges: wants at least one range"},
 		{"only comments", "# later\n", "ranges: wants at least one range"},
 
 		{
 			"an unknown key", edited(t, "Lane 1,", "Lane 1, acessible: true,"),
-			`ranges[0].lanes[0].acessible: unknown key (line 10), did you mean "accessible"?`,
+			`ranges[0].lanes[0].acessible: unknown key, did you mean "accessible"?`,
 		},
-		{"a key of another section", smallest + "tls: {}", "tls: unknown key (line 12); known are environment, " +
+		{"a key of another section", smallest + "tls: {}", "tls: unknown key; known are environment, " +
 			"http, operations, controllers, log, store, telemetry, nodes, ranges"},
-		{"another case", smallest + "Store: {}", `Store: unknown key (line 12), did you mean "store"?`},
+		{"another case", smallest + "Store: {}", `Store: unknown key, did you mean "store"?`},
 		{
 			"a key that may be a secret", smallest + "operations: {token:22222222-2222-4222-8222-222222222222}",
 			"operations.(line 12): unknown key; known are address, tls, token, token_file, tokens, hosts",
@@ -46,52 +46,52 @@ func TestFaultsOfTheFile(t *testing.T) {
 
 		{
 			"a flag in quotes", edited(t, "Lane 1,", `Lane 1, accessible: "true",`),
-			"ranges[0].lanes[0].accessible: wants true or false (line 10)",
+			"ranges[0].lanes[0].accessible: wants true or false",
 		},
 		{
 			"a number for a flag", edited(t, "Lane 1,", `Lane 1, accessible: 1,`),
-			"ranges[0].lanes[0].accessible: wants true or false (line 10)",
+			"ranges[0].lanes[0].accessible: wants true or false",
 		},
 		{
 			"text for a number", smallest + "store: {retention: {cap: many}}",
-			"store.retention.cap: wants a whole number (line 12)",
+			"store.retention.cap: wants a whole number",
 		},
 		{
 			"a number in quotes", smallest + `store: {retention: {cap: "5"}}`,
-			"store.retention.cap: wants a whole number (line 12)",
+			"store.retention.cap: wants a whole number",
 		},
 		{
 			"a fraction for a number", smallest + "store: {retention: {cap: 1.5}}",
-			"store.retention.cap: wants a whole number (line 12)",
+			"store.retention.cap: wants a whole number",
 		},
 		{
 			"no number at all", smallest + "store: {retention: {cap: .nan}}",
-			"store.retention.cap: wants a whole number (line 12)",
+			"store.retention.cap: wants a whole number",
 		},
 		{
 			"a huge number", smallest + "store: {retention: {cap: 99999999999999999999}}",
-			"store.retention.cap: wants a whole number (line 12)",
+			"store.retention.cap: wants a whole number",
 		},
-		{"zero", smallest + "store: {retention: {cap: 0}}", "store.retention.cap: must be more than 0 (line 12)"},
+		{"zero", smallest + "store: {retention: {cap: 0}}", "store.retention.cap: must be more than 0"},
 		{
 			"a duration without a unit", smallest + "store: {retention: {names: 30}}",
-			"store.retention.names: wants a duration with its unit, such as 10s or 720h (line 12)",
+			"store.retention.names: wants a duration with its unit, such as 10s or 720h",
 		},
 		{
 			"a duration of nothing", smallest + "store: {retention: {names: 0s}}",
-			"store.retention.names: must be more than 0 (line 12)",
+			"store.retention.names: must be more than 0",
 		},
 		{
 			"a duration below nothing", edited(t, "name: Demo range", "name: Demo range\n    link_grace: -1s"),
-			"ranges[0].link_grace: must be more than 0 (line 6)",
+			"ranges[0].link_grace: must be more than 0",
 		},
-		{"a list for text", edited(t, "name: Demo range", "name: [a, b]"), "ranges[0].name: wants text (line 5)"},
-		{"bytes for text", edited(t, "name: Demo range", "name: !!binary aGk="), "ranges[0].name: wants text (line 5)"},
-		{"text for a list", edited(t, "token: 2222", "tokens: 2222"), "ranges[0].tokens: wants a list (line 6)"},
+		{"a list for text", edited(t, "name: Demo range", "name: [a, b]"), "ranges[0].name: wants text"},
+		{"bytes for text", edited(t, "name: Demo range", "name: !!binary aGk="), "ranges[0].name: wants text"},
+		{"text for a list", edited(t, "token: 2222", "tokens: 2222"), "ranges[0].tokens: wants a list"},
 		{
 			"a misspelt day of a group", edited(t, "name: Public",
 				"name: Public, hours: {timezone: UTC, week: {munday: ['09:00-12:00']}}"),
-			`ranges[0].groups[0].hours.week.munday: unknown key (line 7), did you mean "monday"?`,
+			`ranges[0].groups[0].hours.week.munday: unknown key, did you mean "monday"?`,
 		},
 		{
 			"a date that does not exist", edited(t, "name: Demo range", "name: Demo range\n    hours: {timezone: UTC, "+
@@ -100,7 +100,7 @@ func TestFaultsOfTheFile(t *testing.T) {
 		},
 		{"a date without openings", edited(t, "name: Demo range", "name: Demo range\n    hours: {timezone: UTC, "+
 			"week: {monday: ['09:00-22:00']}, exceptions: {2026-12-24: }}"), "ranges[0].hours.exceptions.2026-12-24: " +
-			"wants a list, [] for a day without an opening (line 6)"},
+			"wants a list, [] for a day without an opening"},
 		{
 			"a date given twice", edited(t, "name: Demo range", "name: Demo range\n    hours: {timezone: UTC, week: "+
 				"{monday: ['09:00-22:00']}, exceptions: {2026-12-24: [], 2026-12-24: []}}"),
@@ -109,16 +109,16 @@ func TestFaultsOfTheFile(t *testing.T) {
 		{
 			"text for an opening's list", edited(t, "name: Demo range", "name: Demo range\n    hours: {timezone: UTC, "+
 				"week: {monday: ['09:00-22:00']}, exceptions: {2026-12-24: closed}}"),
-			"ranges[0].hours.exceptions.2026-12-24: wants a list (line 6)",
+			"ranges[0].hours.exceptions.2026-12-24: wants a list",
 		},
 		{
 			"a list for dates", edited(t, "name: Demo range", "name: Demo range\n    hours: {timezone: UTC, week: "+
 				"{monday: ['09:00-22:00']}, exceptions: [2026-12-24]}"),
-			`ranges[0].hours.exceptions: wants dates and openings, such as {"2026-12-24": ["10:00-14:00"]} (line 6)`,
+			`ranges[0].hours.exceptions: wants dates and openings, such as {"2026-12-24": ["10:00-14:00"]}`,
 		},
 		{
 			"text for a section", edited(t, lane1+" bay: 55555555-5555-4555-8555-000000000001}", "Lane 1"),
-			"ranges[0].lanes[0]: wants keys and values, such as {id: …} (line 10)",
+			"ranges[0].lanes[0]: wants keys and values, such as {id: …}",
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -201,7 +201,7 @@ func TestFaultsAgainstTheRules(t *testing.T) {
 		},
 		{"tls without key", smallest + "http: {tls: {certificate: a}}", "http.tls.key: " + tlsBoth},
 		{"tls without certificate", smallest + "http: {tls: {key: a}}", "http.tls.certificate: " + tlsBoth},
-		{"the store of older releases", smallest + "store: {bolt: a}", "store.bolt: " + boltRemoved + " (line 12)"},
+		{"the store of older releases", smallest + "store: {bolt: a}", "store.bolt: " + boltRemoved + ""},
 		{
 			"two stores", smallest + "store: {sqlite: a, redis: 'redis://h'}",
 			"store: two stores, sqlite and redis; choose one",
@@ -297,7 +297,7 @@ func TestFaultsAgainstTheRules(t *testing.T) {
 			"ranges[0].lanes[1].id: missing; " + wantsID,
 		},
 		{"an id in another spelling", edited(t, lane2, "urn:uuid:"+lane2), "ranges[0].lanes[1].id: " +
-			wantsID + " (line 11)"},
+			wantsID + ""},
 		{
 			"a lane's id twice", edited(t, lane2, "44444444-4444-4444-8444-000000000001"),
 			"ranges[0].lanes[1].id: already the id of ranges[0].lanes[0]",
@@ -365,7 +365,7 @@ func TestFaultsAgainstTheRules(t *testing.T) {
 		},
 		{
 			"a token with an unknown key", edited(t, token, "tokens: [{"+token+", nam: till}]"),
-			`ranges[0].tokens[0].nam: unknown key (line 6), did you mean "name"?`,
+			`ranges[0].tokens[0].nam: unknown key, did you mean "name"?`,
 		},
 		{
 			"a name and no token", edited(t, token, "tokens: [{name: till}]"),
@@ -373,7 +373,7 @@ func TestFaultsAgainstTheRules(t *testing.T) {
 		},
 		{
 			"a list for a token", edited(t, token, "tokens: [["+token[len("token: "):]+"]]"),
-			"ranges[0].tokens[0]: wants keys and values, such as {token: …} (line 6)",
+			"ranges[0].tokens[0]: wants keys and values, such as {token: …}",
 		},
 		{
 			"a token with a name of blanks", edited(t, token, "tokens: [{"+token+", name: ' '}]"),
@@ -420,7 +420,7 @@ func TestFaultsAgainstTheRules(t *testing.T) {
 		},
 		{
 			"a preset of no minutes", edited(t, name, inRange+"presets: [{minutes: 30}, {minutes: 0}]"),
-			"ranges[0].presets[1].minutes: must be more than 0 (line 6)",
+			"ranges[0].presets[1].minutes: must be more than 0",
 		},
 		{
 			"a preset longer than a session", edited(t, name, inRange+"presets: [{minutes: 481}]"),
@@ -461,7 +461,7 @@ func TestFaultsAgainstTheRules(t *testing.T) {
 		},
 		{"a grace for nobody", edited(t, name, inRange+"grace: 9s"), "ranges[0].grace: wants 10s to 1h"},
 		{"a grace without an end", edited(t, name, inRange+"grace: 2h"), "ranges[0].grace: wants 10s to 1h"},
-		{"a grace of no time", edited(t, name, inRange+"grace: 0s"), "ranges[0].grace: must be more than 0 (line 6)"},
+		{"a grace of no time", edited(t, name, inRange+"grace: 0s"), "ranges[0].grace: must be more than 0"},
 		{
 			"no grace for all", edited(t, name, inRange+"grace_for_all: true"),
 			"ranges[0].grace_for_all: wants grace, such as 2m",
@@ -557,7 +557,7 @@ func TestFaultsAgainstTheRules(t *testing.T) {
 		},
 		{
 			"a lane that is clear at once", edited(t, name, inRange+"clear_after: 0s"),
-			"ranges[0].clear_after: must be more than 0 (line 6)",
+			"ranges[0].clear_after: must be more than 0",
 		},
 		{"products without url", edited(t, name, inRange+"products: {}"), "ranges[0].products.url: missing"},
 		{
@@ -578,7 +578,7 @@ func TestFaultsAgainstTheRules(t *testing.T) {
 		},
 		{
 			"a queue of nothing", edited(t, name, inRange+"webhook: {url: 'http://h', queue: 0}"),
-			"ranges[0].webhook.queue: must be more than 0 (line 6)",
+			"ranges[0].webhook.queue: must be more than 0",
 		},
 		{
 			"retries for less than a minute", edited(t, name, inRange+"webhook: {url: 'http://h', retry: {for: 59s}}"),
@@ -909,8 +909,8 @@ func TestRulesOfTheWebhook(t *testing.T) {
       timeout: soon
       concurrency: -1`)), nil)
 	assert.Equal(t, []string{
-		"ranges[0].webhook.timeout: wants a duration with its unit, such as 10s or 720h (line 9)",
-		"ranges[0].webhook.concurrency: must be more than 0 (line 10)",
+		"ranges[0].webhook.timeout: wants a duration with its unit, such as 10s or 720h",
+		"ranges[0].webhook.concurrency: must be more than 0",
 		"ranges[0].webhook.url: wants an absolute http or https url",
 		"ranges[0].webhook.secrets: at most two, the second for rotation",
 		"ranges[0].webhook.secrets[1]: wants whsec_ and base64",
@@ -994,17 +994,17 @@ ranges:
       - {id: x, name: Lane 1, bay: y, accessible: no way, link: sim}
 `), []string{"RANGEGATE_STORE_SQLIT=x"})
 	assert.Equal(t, []string{
-		`htpp: unknown key (line 3), did you mean "http"?`,
-		"store: wants keys and values, such as {sqlite: …} (line 5)",
-		"ranges[0].id: " + wantsID + " (line 7)",
-		"ranges[0].name: wants text (line 8)",
-		"ranges[0].purchasing: wants true or false (line 9)",
-		"ranges[0].groups: wants a list (line 10)",
-		"ranges[0].bays[0]: wants keys and values, such as {id: …} (line 11)",
-		"ranges[0].lanes[0].id: " + wantsID + " (line 13)",
-		"ranges[0].lanes[0].bay: " + wantsID + " (line 13)",
-		"ranges[0].lanes[0].accessible: wants true or false (line 13)",
-		"ranges[0].lanes[0].link: wants keys and values, such as {driver: …} (line 13)",
+		`htpp: unknown key, did you mean "http"?`,
+		"store: wants keys and values, such as {sqlite: …}",
+		"ranges[0].id: " + wantsID + "",
+		"ranges[0].name: wants text",
+		"ranges[0].purchasing: wants true or false",
+		"ranges[0].groups: wants a list",
+		"ranges[0].bays[0]: wants keys and values, such as {id: …}",
+		"ranges[0].lanes[0].id: " + wantsID + "",
+		"ranges[0].lanes[0].bay: " + wantsID + "",
+		"ranges[0].lanes[0].accessible: wants true or false",
+		"ranges[0].lanes[0].link: wants keys and values, such as {driver: …}",
 		"RANGEGATE_STORE_SQLIT: no such setting, did you mean RANGEGATE_STORE_SQLITE?",
 		"http.address: wants host:port, such as 127.0.0.1:8080",
 		"ranges[0].tokens: wants at least one token",

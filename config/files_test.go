@@ -117,29 +117,29 @@ func TestFaultsOfSecretFiles(t *testing.T) {
 	for _, c := range []struct{ name, setting, fault string }{
 		{
 			"no such file", "token_file: %s/planted-elsewhere",
-			"operations.token_file: names a file that does not exist (line 12)",
+			"operations.token_file: names a file that does not exist",
 		},
-		{"a folder", "token_file: %s", "operations.token_file: names something that is no regular file (line 12)"},
-		{"a pipe", "token_file: %s/pipe", "operations.token_file: names something that is no regular file (line 12)"},
+		{"a folder", "token_file: %s", "operations.token_file: names something that is no regular file"},
+		{"a pipe", "token_file: %s/pipe", "operations.token_file: names something that is no regular file"},
 		{
 			"a file below a file", "token_file: %s/planted/x",
-			"operations.token_file: names a file that cannot be read (line 12)",
+			"operations.token_file: names a file that cannot be read",
 		},
 		{"one that everybody can read", "token_file: %s/everybody", "operations.token_file: names a file that every " +
-			"user of this machine can read or change: wants mode 0640 or 0600 (chmod o= FILE) (line 12)"},
+			"user of this machine can read or change: wants mode 0640 or 0600 (chmod o= FILE)"},
 		{"one that everybody can change", "token_file: %s/writable", "operations.token_file: names a file that " +
-			"every user of this machine can read or change: wants mode 0640 or 0600 (chmod o= FILE) (line 12)"},
-		{"an empty one", "token_file: %s/empty", "operations.token_file: names a file that is empty (line 12)"},
-		{"more than one secret", "token_file: %s/two", "operations.token_file: wants a file with one line (line 12)"},
-		{"a large one", "token_file: %s/large", "operations.token_file: names a file of more than 64 KiB (line 12)"},
-		{"no text", "token_file: %s/bytes", "operations.token_file: names a file that is not text in UTF-8 (line 12)"},
-		{"no path", "token_file: ''", "operations.token_file: wants the path of a file (line 12)"},
-		{"a list", "token_file: [planted]", "operations.token_file: wants text (line 12)"},
+			"every user of this machine can read or change: wants mode 0640 or 0600 (chmod o= FILE)"},
+		{"an empty one", "token_file: %s/empty", "operations.token_file: names a file that is empty"},
+		{"more than one secret", "token_file: %s/two", "operations.token_file: wants a file with one line"},
+		{"a large one", "token_file: %s/large", "operations.token_file: names a file of more than 64 KiB"},
+		{"no text", "token_file: %s/bytes", "operations.token_file: names a file that is not text in UTF-8"},
+		{"no path", "token_file: ''", "operations.token_file: wants the path of a file"},
+		{"a list", "token_file: [planted]", "operations.token_file: wants text"},
 		{"a credential without its folder", "token_file: planted", "operations.token_file: is no absolute path, and " +
 			"CREDENTIALS_DIRECTORY is not set: wants an absolute path, or LoadCredential= in the " +
-			"systemd unit (line 12)"},
+			"systemd unit"},
 		{"a way out of the folder", "token_file: ../planted", "operations.token_file: wants an absolute path, or " +
-			"the name of a credential of the systemd unit (line 12)"},
+			"the name of a credential of the systemd unit"},
 		{
 			"both", "token: planted, token_file: %s/planted",
 			"operations.token_file: given beside token (lines 12 and 12); choose one",
@@ -148,11 +148,11 @@ func TestFaultsOfSecretFiles(t *testing.T) {
 			"twice", "token_file: %[1]s/planted, token_file: %[1]s/planted",
 			"operations.token_file: given twice (lines 12 and 12)",
 		},
-		{"a setting that is no secret", "address_file: %s/planted", "operations.address_file: unknown key (line " +
-			"12); known are address, tls, token, token_file, tokens, hosts"},
+		{"a setting that is no secret", "address_file: %s/planted", "operations.address_file: unknown key; " +
+			"known are address, tls, token, token_file, tokens, hosts"},
 		{
 			"a key that is nearly one", "token_fil: %s/planted",
-			`operations.token_fil: unknown key (line 12), did you mean "token_file"?`,
+			`operations.token_fil: unknown key, did you mean "token_file"?`,
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -166,7 +166,7 @@ func TestFaultsOfSecretFiles(t *testing.T) {
 	}
 	for setting, fault := range map[string]string{
 		"staff: [{name: sam, pin_hash_file: " + dir +
-			"/none}]": "ranges[0].staff[0].pin_hash_file: names a file that does not exist (line 6)",
+			"/none}]": "ranges[0].staff[0].pin_hash_file: names a file that does not exist",
 		"staff: [{name: sam, pin_hash_file: " + dir +
 			"/pin}]": "ranges[0].staff[0].pin_hash: wants what the command hash-pin prints, in quotes",
 		"staff: [{name: sam, pin_hash_file: ~}]": "ranges[0].staff[0].pin_hash: missing",
@@ -185,7 +185,7 @@ func TestAFileThatThisUserMayNotRead(t *testing.T) {
 	dir := secretsIn(t, map[string]string{"planted": "planted"})
 	require.NoError(t, os.Chmod(filepath.Join(dir, "planted"), 0))
 	_, err := Parse([]byte(smallest+"operations: {token_file: "+dir+"/planted}"), nil)
-	assert.Equal(t, []string{"operations.token_file: names a file that this user may not read (line 12)"},
+	assert.Equal(t, []string{"operations.token_file: names a file that this user may not read"},
 		faultsOf(t, err))
 }
 
@@ -195,7 +195,7 @@ func TestAFileIsReadOnceAReading(t *testing.T) {
 	files := newSecretFiles(nil)
 	read := func() Secret {
 		var cfg Config
-		require.Empty(t, cfg.set("OPERATIONS_TOKEN_FILE", dir+"/token", files))
+		require.Empty(t, cfg.set("OPERATIONS_TOKEN_FILE", dir+"/token", files, new(source)))
 		return cfg.Operations.Token
 	}
 	require.Equal(t, Secret("one"), read())

@@ -26,16 +26,19 @@ func Load(path string, environ []string) (Config, error) {
 	if err != nil {
 		return Config{}, fmt.Errorf("read the configuration: %w", err)
 	}
-	return Parse(data, environ)
+	return read(path, data, environ)
 }
 
 // Parse is Load for a configuration in memory; the files of its secrets are read. The error joins every
 // [Fault], in the order file, environment, rules; text that is not YAML is the only fault of its file.
-func Parse(data []byte, environ []string) (Config, error) {
+func Parse(data []byte, environ []string) (Config, error) { return read("", data, environ) }
+
+// read is Parse for the content of a file, whose name positions have.
+func read(file string, data []byte, environ []string) (Config, error) {
 	if len(data) > maxBytes {
 		return Config{}, Fault{Problem: fmt.Sprintf("larger than %d MiB", maxBytes>>20)}
 	}
-	var found faults
+	found := faults{source: source{file: file}}
 	files := newSecretFiles(environ)
 	cfg, err := (&document{found: &found, files: files}).decode(data)
 	if err != nil {
@@ -56,12 +59,13 @@ func Override(cfg *Config, environ []string) error {
 func (c *Config) finish(environ []string, files *secretFiles, found *faults) error {
 	disabled := c.overrideTelemetry(environ, found)
 	c.override(environ, files, found)
+	found.source.remember(c)
 	if disabled {
 		c.Telemetry = nil
 	}
 	c.complete()
 	c.validate(found)
-	return errors.Join(found.list...)
+	return found.err()
 }
 
 // YAML returns the effective configuration, with its defaults, and with *** for every secret.
@@ -79,13 +83,18 @@ func YAML(cfg Config) ([]byte, error) {
 type Fault struct {
 	Path    string // such as ranges[0].lanes[3].bay, an environment variable, or a line; empty: the whole file
 	Problem string
+	At      Position // of the value, or of what it is missing in; none for a variable at Path
 }
 
 func (f Fault) Error() string {
-	if f.Path == "" {
-		return f.Problem
+	text := f.Problem
+	if f.Path != "" {
+		text = f.Path + ": " + f.Problem
 	}
-	return f.Path + ": " + f.Problem
+	if at := f.At.String(); at != "" {
+		text += " (" + at + ")"
+	}
+	return text
 }
 
 // maxFaults bounds the list of faults. A file with more is probably no configuration.
@@ -93,11 +102,27 @@ const maxFaults = 1000
 
 // faults collects at most one fault per path: an unreadable value is not reported as missing as well.
 type faults struct {
-	list  []error
-	paths map[path]bool // with a fault; true for an unreadable value, below which faults are dropped
+	list   []Fault
+	paths  map[path]bool // with a fault; true for an unreadable value, below which faults are dropped
+	source source
 }
 
-func (f *faults) add(p path, format string, args ...any) {
+// err joins the faults, each with its position.
+func (f *faults) err() error {
+	var all []error
+	for _, fault := range f.list {
+		if fault.At == (Position{}) {
+			fault.At = f.source.position(path(fault.Path))
+		}
+		all = append(all, fault)
+	}
+	return errors.Join(all...)
+}
+
+func (f *faults) add(p path, format string, args ...any) { f.addAt(Position{}, p, format, args...) }
+
+// addAt adds a fault with a position that its path does not tell.
+func (f *faults) addAt(at Position, p path, format string, args ...any) {
 	if _, listed := f.paths[p]; listed || f.full() || f.below(p) {
 		return
 	}
@@ -105,7 +130,7 @@ func (f *faults) add(p path, format string, args ...any) {
 		f.paths = map[path]bool{}
 	}
 	f.paths[p] = false
-	f.list = append(f.list, Fault{Path: string(p), Problem: fmt.Sprintf(format, args...)})
+	f.list = append(f.list, Fault{Path: string(p), Problem: fmt.Sprintf(format, args...), At: at})
 	if f.full() {
 		f.list = append(f.list, Fault{Problem: fmt.Sprintf("only the first %d faults are listed", maxFaults)})
 	}

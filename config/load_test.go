@@ -49,12 +49,13 @@ func faultsOf(t testing.TB, err error) []string {
 	}
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {
-		return []string{err.Error()}
+		joined = errors.Join(err).(interface{ Unwrap() []error })
 	}
 	var list []string
 	for _, err := range joined.Unwrap() {
 		var fault Fault
 		require.ErrorAs(t, err, &fault)
+		fault.At = Position{} // position_test.go has these
 		list = append(list, fault.Error())
 	}
 	return list
@@ -395,8 +396,9 @@ func TestEachJoinedFaultCanBeUnwrapped(t *testing.T) {
 	_, err := Parse([]byte(edited(t, "name: Demo range", "name: ''", "name: Lane 2", "name: ' '")), nil)
 	var fault Fault
 	require.True(t, errors.As(err, &fault))
-	assert.Equal(t, Fault{Path: "ranges[0].name", Problem: "missing"}, fault)
-	assert.EqualError(t, err, "ranges[0].name: missing\nranges[0].lanes[1].name: missing")
+	assert.Equal(t, Fault{"ranges[0].name", "missing", Position{Line: 5, Column: 11}}, fault)
+	assert.EqualError(t, err, "ranges[0].name: missing (line 5, column 11)\n"+
+		"ranges[0].lanes[1].name: missing (line 11, column 58)")
 }
 
 // A token is a text, or a section with a name and a scope; both forms may stand in one list, and in the

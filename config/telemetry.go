@@ -64,10 +64,26 @@ func (c *Config) overrideTelemetry(environ []string, found *faults) (disabled bo
 	if c.Telemetry == nil && endpoint == "" {
 		return false
 	}
-	if c.Telemetry == nil {
-		c.Telemetry = &Telemetry{}
+	t, p := c.Telemetry, path("telemetry")
+	by := func(setting path, variables ...string) {
+		for _, variable := range variables {
+			if given[variable] != "" {
+				found.source.setBy(variable, setting, true)
+				return
+			}
+		}
 	}
-	t := c.Telemetry
+	if t == nil {
+		t = &Telemetry{}
+		c.Telemetry = t
+		by(p, otelTracesEndpoint, otelEndpoint)
+	}
+	by(p.key("endpoint"), otelTracesEndpoint, otelEndpoint)
+	by(p.key("headers"), otelTracesHeaders, otelHeaders)
+	by(p.key("sampler"), otelSampler)
+	by(p.key("sample"), otelSamplerArg, otelSampler)
+	by(p.key("service"), otelService)
+	by(p.key("attributes"), otelAttributes)
 	t.Endpoint = cmp.Or(endpoint, t.Endpoint)
 	if exporter := cmp.Or(given[otelTracesExporter], "otlp"); exporter != "otlp" {
 		found.add(path(otelTracesExporter), "wants otlp or none")
