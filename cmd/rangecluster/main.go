@@ -16,6 +16,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"rangegate/cmd/rangecluster/localcluster"
+	"rangegate/cmd/rangegate/console"
 	"rangegate/lanes/store"
 	"rangegate/lanes/store/redis"
 )
@@ -57,6 +58,7 @@ func (c command) run() (err error) {
 	fmt.Fprintln(os.Stderr, "building the gateway")
 	cluster, err := localcluster.New(ctx, localcluster.Settings{
 		Dir: dir, Redis: server.Address, Nodes: c.Nodes, Ranges: c.Ranges, Lanes: c.Lanes, TTL: c.TTL,
+		Log: console.Share(os.Stderr),
 	})
 	if err != nil {
 		return err

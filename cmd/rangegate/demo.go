@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"rangegate/actors/clock"
+	"rangegate/cmd/rangegate/console"
 	"rangegate/cmd/rangegate/gateway"
 	"rangegate/cmd/rangegate/integrator"
 	"rangegate/cmd/rangegate/lanesim"
@@ -109,7 +110,7 @@ func (d demoIntegrator) Run(t *terminal) error {
 
 // listen serves in the background until stop.
 func (d demoIntegrator) listen(t *terminal) (demo *integrator.Integrator, url string, stop func(), err error) {
-	log := logger(t.log).With().Str("of", "integrator").Logger()
+	log := console.Logger(t.log).With().Str("of", "integrator").Logger()
 	demo, err = integrator.New(integrator.Settings{Secrets: d.Secret, Now: time.Now, Log: log})
 	if err != nil {
 		return nil, "", nil, gateway.Misconfigured{Err: err}
@@ -161,7 +162,7 @@ func (s laneSim) Run(t *terminal) error {
 	if err != nil {
 		return err
 	}
-	log := logger(t.log)
+	log := console.Logger(t.log)
 	hardware, err := lanesim.New(lanesim.Settings{
 		Now: clock.Now, Shooters: s.Shooters, Faults: faults, Every: s.Every, Seed: s.Seed,
 		OnFault: func(lane lanesim.Lane, fault string, lasts time.Duration) {

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"rangegate/api/control"
+	"rangegate/cmd/rangegate/console"
 	"rangegate/cmd/rangegate/gateway"
 )
 
@@ -149,7 +150,7 @@ var commonPINs = []string{
 
 // readPIN asks twice on a terminal, without echo.
 func readPIN(t *terminal) (string, error) {
-	if !isTerminal(os.Stdin) {
+	if !console.IsTerminal(os.Stdin) {
 		return readLine(bufio.NewReader(os.Stdin))
 	}
 	echo, err := disableEcho(os.Stdin)

@@ -14,9 +14,9 @@ import (
 	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/coreos/go-systemd/v22/daemon"
 	"github.com/google/uuid"
-	"github.com/mattn/go-isatty"
 	"github.com/rs/zerolog"
 
+	"rangegate/cmd/rangegate/console"
 	"rangegate/cmd/rangegate/gateway"
 	"rangegate/config"
 )
@@ -50,7 +50,7 @@ type program struct {
 
 // run starts a gateway, serves until the process is told to stop, and stops it.
 func run(t *terminal, p program) (err error) {
-	log := logger(t.log)
+	log := console.Logger(t.log)
 	g, err := gateway.New(t.ctx, gateway.Settings{
 		Config: p.config, Read: p.read, Retire: p.retire, Shooters: p.shooters, Version: buildVersion(), Log: log,
 		Verified: gateway.VerifiedFile(t.environ),
@@ -100,21 +100,6 @@ func setRuntime() {
 		debug.SetGCPercent(200)
 	}
 	_, _ = memlimit.Set() // fails only where there are no cgroups, and no limit then
-}
-
-func init() { zerolog.TimeFieldFormat = time.RFC3339Nano } // a global of the library
-
-// logger writes JSON lines, or lines for people to a terminal.
-func logger(out interface{ Write([]byte) (int, error) }) zerolog.Logger {
-	if isTerminal(out) {
-		return zerolog.New(zerolog.ConsoleWriter{Out: out, TimeFormat: time.TimeOnly}).With().Timestamp().Logger()
-	}
-	return zerolog.New(out).With().Timestamp().Logger()
-}
-
-func isTerminal(stream any) bool {
-	file, ok := stream.(*os.File)
-	return ok && isatty.IsTerminal(file.Fd())
 }
 
 // startWatchdog pings the service manager's watchdog until stop. It does nothing without WatchdogSec in the unit.

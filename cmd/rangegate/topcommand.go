@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"rangegate/cmd/rangegate/console"
 	"rangegate/cmd/rangegate/gateway"
 )
 
@@ -50,7 +51,7 @@ func (c top) Run(t *terminal) error {
 		return err
 	}
 	out, _ := t.out.(*os.File)
-	if !c.Once && isTerminal(os.Stdin) && isTerminal(out) {
+	if !c.Once && console.IsTerminal(os.Stdin) && console.IsTerminal(out) {
 		w := topWatch{
 			top: c, environ: t.environ, client: client, screen: &screen{in: os.Stdin, out: out},
 			view: topView{order: c.Sort}, answered: time.Now(),

@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"rangegate/cmd/rangegate/console"
 )
 
 // Settings are what a cluster is made of.
@@ -31,6 +33,7 @@ type Settings struct {
 	Lanes  int // of each range, simulated
 	Dialed int // of each range, beside those: lanes whose controllers dial
 	TTL    time.Duration
+	Log    *console.Shared // also gets what the nodes log, beside their files; nil: nothing
 }
 
 // Cluster is the nodes. Its methods may be called from any goroutine.
@@ -179,6 +182,9 @@ func (n *Node) Start() error {
 		process.Env = append(process.Env, "RANGEGATE_CONTROLLERS_ADDRESS="+n.Dial)
 	}
 	process.Stderr = log
+	if shared := n.cluster.Log; shared != nil {
+		process.Stderr = io.MultiWriter(log, &console.Process{Name: n.Name, Out: shared})
+	}
 	// an interrupt is for this program
 	process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 	if err := process.Start(); err != nil {
