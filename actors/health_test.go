@@ -156,15 +156,24 @@ func TestAnEndInADowntimeIsNoLateTimer(t *testing.T) {
 		f.shutDown()
 		f.advance(time.Hour)
 		f.start()
+		stops := &lateStops{}
+		f.metrics.LateStops = stops
 		require.Equal(t, lanes.Expired, f.endedSession(session).Reason)
 		require.Zero(t, f.Health().LateP99)
 		require.Zero(t, f.timersMeasured())
+		require.Empty(t, stops.lanes)
 
 		f.create(0, 1)
 		f.advance(time.Minute)
 		require.Equal(t, uint64(1), f.timersMeasured(), "one that ended in this process")
+		require.Equal(t, []uuid.UUID{f.laneID(0)}, stops.lanes)
 	})
 }
+
+// lateStops are the lanes whose stops it was told of.
+type lateStops struct{ lanes []uuid.UUID }
+
+func (s *lateStops) Late(lane uuid.UUID, _ time.Duration) { s.lanes = append(s.lanes, lane) }
 
 // timersMeasured is how many timers were measured.
 func (f *fixture) timersMeasured() (count uint64) {

@@ -416,7 +416,7 @@ func (l *laneActor) close(q *request, change lanes.Change) {
 	if running && q.by == lanes.ByTimer && !deadline.Before(l.r.since) { // before that no process could stop it
 		now := l.r.clock.Now()
 		late := now.Since(deadline)
-		l.r.metrics.TimerLateness.Observe(late.Seconds())
+		l.r.metrics.StoppedAtEnd(l.id, late)
 		l.r.lateness.Add(now, late)
 		l.late = &late
 	}

@@ -116,6 +116,10 @@ var operationsErrors = extended(extended(screenErrors, refusals(map[int][]*lanes
 		Status:   http.StatusConflict,
 		Sentence: "the reload is refused, and what it had ended by then stays ended",
 	},
+	noDump: {
+		Status:   http.StatusNotFound,
+		Sentence: "the flight recorder has dumped nothing: no session was stopped late while it was on",
+	},
 	NoConfiguration: {Status: http.StatusConflict, Sentence: "this gateway was not started with a configuration file"},
 	nodeAlive: {
 		Status:   http.StatusConflict,

@@ -49,6 +49,7 @@ type Operations struct {
 	Reload func(ctx context.Context, who string, force bool) (Reloaded, error)
 	// Advisories are those of this node; nil: it has none.
 	Advisories *observer.Advisories
+	Flight     Flight
 	// Closing is closed when another configuration is in force, and when the gateway stops.
 	Closing <-chan struct{}
 	Tracer  *tracing.Tracer // nil: nothing is traced
@@ -103,6 +104,8 @@ func NewOperations(s Operations) http.Handler {
 		r.Get("/trace", pprof.Trace)
 		r.Get("/{profile}", pprof.Index)
 	})
+	a.Mount(r, "/debug/flight", []endpoint.Endpoint{flightEndpoint(s.Flight)}, guard)
+	r.With(guard).Get("/debug/flight/newest", newestDump(s.Flight, a.Fail))
 	a.Mount(r, "/reload", []endpoint.Endpoint{s.reloadEndpoint()}, guard)
 	a.Mount(r, "/ranges", s.rangeEndpoints(), noteResponse, guard, s.Router.Route(a.Fail, s.ofPath))
 	a.Mount(r, "/log-level", logLevelEndpoints(), guard)

@@ -91,7 +91,7 @@ func operationsSettings(registry prometheus.Gatherer, s *fakeOperatedRange, toke
 	close(closing)
 	o := Operations{
 		Ready: func() error { return nil }, Metrics: registry, Tokens: operationsTokens(tokens...), Log: zerolog.Nop(),
-		Closing: closing,
+		Closing: closing, Flight: &fakeFlight{},
 		Traffic: NewTraffic(prometheus.NewRegistry()),
 		Range: func(id uuid.UUID) (OperatedRange, error) {
 			switch id {

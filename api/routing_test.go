@@ -80,7 +80,9 @@ func newNodes(t *testing.T, configure func(*Settings)) (entry, owner *gatewayNod
 }
 
 // everywhere are the routes with a credential that each node serves itself: what concerns the process, not a range.
-var everywhere = []string{"/debug/pprof", "/reload", "/log-level", "/actors", "/observer", "/advisories", "/nodes"}
+var everywhere = []string{
+	"/debug/pprof", "/debug/flight", "/reload", "/log-level", "/actors", "/observer", "/advisories", "/nodes",
+}
 
 // Every route of both addresses is either served by every node, because it concerns no range, or by the owner
 // of the range. The test finds new routes by itself.

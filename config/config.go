@@ -106,6 +106,8 @@ type Operations struct {
 	// Hosts are further host names that clients call the address by, beside that of Address, those of the
 	// certificate and localhost.
 	Hosts []string `yaml:"hosts,omitempty"`
+	// FlightRecorder keeps the newest execution trace of the process, and dumps it when a session is stopped late.
+	FlightRecorder bool `yaml:"flight_recorder,omitempty"`
 }
 
 // OperationsToken is a named token of the operations address: in production a text of 128 bits or more, or

@@ -38,7 +38,8 @@ func TestFaultsOfTheFile(t *testing.T) {
 		{"another case", smallest + "Store: {}", `Store: unknown key, did you mean "store"?`},
 		{
 			"a key that may be a secret", smallest + "operations: {token:22222222-2222-4222-8222-222222222222}",
-			"operations.(line 12): unknown key; known are address, tls, token, token_file, tokens, hosts",
+			"operations.(line 12): unknown key; known are address, tls, token, token_file, tokens, hosts, " +
+				"flight_recorder",
 		},
 		{"a key that is no text", smallest + "? [a]\n: b", "(line 12): unknown key; known are environment, http, " +
 			"operations, controllers, log, store, telemetry, nodes, ranges"},

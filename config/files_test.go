@@ -149,7 +149,7 @@ func TestFaultsOfSecretFiles(t *testing.T) {
 			"operations.token_file: given twice (lines 12 and 12)",
 		},
 		{"a setting that is no secret", "address_file: %s/planted", "operations.address_file: unknown key; " +
-			"known are address, tls, token, token_file, tokens, hosts"},
+			"known are address, tls, token, token_file, tokens, hosts, flight_recorder"},
 		{
 			"a key that is nearly one", "token_fil: %s/planted",
 			`operations.token_fil: unknown key, did you mean "token_file"?`,

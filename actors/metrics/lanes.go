@@ -3,6 +3,7 @@ package metrics
 import (
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"rangegate/lanes"
@@ -57,6 +58,20 @@ func (m maker) ofLanes() laneMetrics {
 		all.Purchases.WithLabelValues(string(phase), string(lanes.ByLane))
 	}
 	return all
+}
+
+// LateStops learns how late each session was stopped at its end. Late is called in the turn of an actor: it must not
+// block.
+type LateStops interface {
+	Late(lane uuid.UUID, late time.Duration)
+}
+
+// StoppedAtEnd is called once the lane's link has the stop order of a session whose time was up, that long ago.
+func (m *Metrics) StoppedAtEnd(lane uuid.UUID, late time.Duration) {
+	m.TimerLateness.Observe(late.Seconds())
+	if m.LateStops != nil {
+		m.LateStops.Late(lane, late)
+	}
 }
 
 // keyMetrics is what becomes of idempotency keys.

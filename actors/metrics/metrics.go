@@ -26,13 +26,16 @@ type Metrics struct {
 
 	// Tracer records what is traced; nil: nothing is. It is set before anything is counted.
 	Tracer *tracing.Tracer
+	// LateStops is told how late sessions are stopped; nil: nobody is. It is set before anything is counted.
+	LateStops LateStops
 }
 
 // New registers them.
 func New(registry prometheus.Registerer) *Metrics {
 	m := maker{registry}
 	return &Metrics{
-		m.ofLanes(), m.ofKeys(), m.ofHolds(), m.ofLinks(), m.ofStore(), m.ofEvents(), m.ofActors(), m.ofClocks(), nil,
+		m.ofLanes(), m.ofKeys(), m.ofHolds(), m.ofLinks(), m.ofStore(), m.ofEvents(), m.ofActors(), m.ofClocks(),
+		nil, nil,
 	}
 }
 

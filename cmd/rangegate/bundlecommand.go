@@ -34,7 +34,7 @@ type bundle struct {
 
 // Help is shown below the flags.
 func (bundle) Help() string {
-	return `Packs the configuration, the pre-flight of "rangegate check", and what the gateway of this machine says about itself at its operations address: health, metrics, actors and what holds them up, advisories, nodes, goroutines. With the log, where journald keeps it:
+	return `Packs the configuration, the pre-flight of "rangegate check", and what the gateway of this machine says about itself at its operations address: health, metrics, actors and what holds them up, advisories, nodes, goroutines, the newest dump of the flight recorder. With the log, where journald keeps it:
 
   journalctl -u rangegate -o cat | rangegate bundle --config FILE --out bundle.tar.gz --log -
 
@@ -98,20 +98,21 @@ func (b bundle) addGateway(t *terminal, p *parts) {
 		return
 	}
 	defer client.Close()
-	for _, part := range []struct{ name, path string }{
-		{"readyz.txt", "/readyz"},
-		{"metrics.txt", "/metrics"},
-		{"actors.json", "/actors"},
-		{"observer.json", "/observer/actors?limit=500"},
-		{"advisories.json", "/advisories"},
-		{"nodes.json", "/nodes"},
-		{"log-level.json", "/log-level"},
-		{"goroutines.txt", "/debug/pprof/goroutine?debug=1"},
+	// absent is the code by which the gateway says that it has no such thing, which is in order.
+	for _, part := range []struct{ name, path, absent string }{
+		{"readyz.txt", "/readyz", ""},
+		{"metrics.txt", "/metrics", ""},
+		{"actors.json", "/actors", ""},
+		{"observer.json", "/observer/actors?limit=500", ""},
+		{"advisories.json", "/advisories", ""},
+		{"nodes.json", "/nodes", "not_found"},
+		{"log-level.json", "/log-level", ""},
+		{"goroutines.txt", "/debug/pprof/goroutine?debug=1", ""},
+		{"flight.trace", "/debug/flight/newest", "no_dump"},
 	} {
 		content, err := client.read(t.ctx, part.path)
-		if refused := (refusal{}); part.name == "nodes.json" && errors.As(err, &refused) &&
-			refused.code == "not_found" {
-			continue // it is one gateway alone
+		if refused := (refusal{}); errors.As(err, &refused) && refused.code == part.absent && part.absent != "" {
+			continue
 		}
 		p.put("gateway/"+part.name, content, err)
 	}

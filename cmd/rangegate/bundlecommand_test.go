@@ -103,7 +103,11 @@ func bundleOf(t *testing.T, operations string) (files map[string]string, printed
 
 // Support gets what it needs of a running gateway, and no secret and no name of anybody.
 func TestABundleOfARunningGateway(t *testing.T) {
-	g := gatewaytest.Start(t, t.TempDir(), func(c *config.Config) { c.Operations.Token = "planted-operations-token" })
+	data := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(data, "flight"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(data, "flight", "flight-20260501-120000.000.trace"),
+		[]byte("go 1.26 trace"), 0o600))
+	g := gatewaytest.Start(t, data, func(c *config.Config) { c.Operations.Token = "planted-operations-token" })
 	sold := g.POS("POST", "/sessions", `{"lane_id":"`+gatewaytest.DemoLane+`","group_id":"`+gatewaytest.DemoGroup+
 		`","customer_name":"Jo Smith","duration":30}`)
 	require.Equal(t, 201, sold.Status, sold.Body)
@@ -114,6 +118,7 @@ func TestABundleOfARunningGateway(t *testing.T) {
 	require.Contains(t, files["gateway/actors.json"], `"command":"create"`)
 	require.Contains(t, files["gateway/advisories.json"], `"advisories":[`)
 	require.Contains(t, files["gateway/goroutines.txt"], "goroutine profile: total")
+	require.Equal(t, "go 1.26 trace", files["gateway/flight.trace"], "of an earlier process")
 	require.Contains(t, files["configuration.yaml"], "name: staff 1")
 	require.Contains(t, files["configuration.yaml"], "url: https://127.0.0.1:1/***")
 	require.Contains(t, files["preflight.txt"], "FAIL", "its integrator does not answer")

@@ -53,7 +53,7 @@ func run(t *terminal, p program) (err error) {
 	log := console.Logger(t.log)
 	g, err := gateway.New(t.ctx, gateway.Settings{
 		Config: p.config, Read: p.read, Retire: p.retire, Shooters: p.shooters, Version: buildVersion(), Log: log,
-		Verified: gateway.VerifiedFile(t.environ),
+		State: gateway.StateFolder(t.environ), Verified: gateway.VerifiedFile(t.environ),
 	})
 	if err != nil {
 		return err

@@ -247,6 +247,14 @@ await story(async () => {
   await lookAt(small, "actors on a telephone");
   await page.setViewportSize({ width: 1280, height: 900 });
 
+  tell("The newest dump of the flight recorder");
+  const dump = small.getByRole("link", { name: "Newest dump" });
+  await dump.click();
+  await small.getByText("There is none: no session was stopped late").waitFor();
+  await small.route("**/debug/flight/newest", (route) => route.fulfill({ body: "go 1.26 trace" }));
+  const [saved] = await Promise.all([small.waitForEvent("download"), dump.click()]);
+  assert.equal(saved.suggestedFilename(), "flight.trace");
+
   tell("Whoever wants German gets German");
   const seite = await open(await device({ locale: "de-DE" }), `${scene.operations}/observer`);
   await seite.getByLabel("Betriebs-Token").fill(scene.operator);

@@ -1,6 +1,7 @@
 // Requests of the page to the gateway.
 
 const TIMEOUT = 6_000; // ms; the gateway responds within 5 s
+const FILE_TIMEOUT = 60_000; // ms
 
 // Refused is the error of a failed request. status is 0 without a response; code is the gateway's word for the reason, "" without one.
 export class Refused extends Error {
@@ -16,6 +17,11 @@ export async function fetchJSON(path, token) {
   return request(path, token, {}, (response) => response.json());
 }
 
+// fetchFile returns the file at the path as a Blob. It throws only a Refused.
+export async function fetchFile(path, token) {
+  return request(path, token, {}, (response) => response.blob(), FILE_TIMEOUT);
+}
+
 // post asks for what is at the path, and returns the body of the answer, null if it has none. It throws only a Refused; with status 0 it is
 // not known whether it was done.
 export async function post(path, token, body) {
@@ -23,11 +29,11 @@ export async function post(path, token, body) {
   return request(path, token, { method: "POST", ...options }, (response) => (response.status === 204 ? null : response.json()));
 }
 
-async function request(path, token, options, read) {
+async function request(path, token, options, read, timeout = TIMEOUT) {
   let response;
   try {
     response = await fetch(path, {
-      ...options, headers: { ...options.headers, Accept: "application/json", Authorization: `Bearer ${token}` }, cache: "no-store", signal: AbortSignal.timeout(TIMEOUT),
+      ...options, headers: { ...options.headers, Accept: "application/json", Authorization: `Bearer ${token}` }, cache: "no-store", signal: AbortSignal.timeout(timeout),
     });
     if (response.ok) {
       return await read(response);

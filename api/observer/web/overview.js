@@ -3,6 +3,7 @@ import { element } from "/screens/element.js";
 import { Actors } from "./actors.js";
 import { Advisories } from "./advisories.js";
 import { erase, facts, kindName, laneLink, rangeAddress, redraw, section, stateName, table } from "./draw.js";
+import { flightLink } from "./flight.js";
 import { replayForm } from "./replay.js";
 import { milliseconds, moment, span } from "./times.js";
 import { said } from "./why.js";
@@ -22,6 +23,7 @@ export class Overview {
   #top = element("div.part");
   #rest = element("div.part");
   #replay;
+  #flight;
 
   // handlers are those of Actors.
   constructor(t, root, handlers) {
@@ -29,7 +31,9 @@ export class Overview {
     this.#actors = new Actors(t, handlers);
     this.#advisories = new Advisories(t, handlers.token);
     this.#replay = replayForm(t, () => this.#actors.range, handlers.token);
-    root.append(this.#top, this.#advisories.element, this.#actors.element, this.#rest, this.#replay);
+    this.#flight = flightLink(t, handlers.token);
+    this.#flight.hidden = true;
+    root.append(this.#top, this.#advisories.element, this.#actors.element, this.#rest, this.#replay, this.#flight);
   }
 
   // path is the address of what show shows.
@@ -53,12 +57,14 @@ export class Overview {
     redraw(this.#top, [shown, this.#actors.range], () => [one ? this.#nav(one) : null, this.#facts(health.all)].filter(Boolean));
     redraw(this.#rest, [shown, this.#actors.range], () => this.#lists(health, one));
     this.#replay.hidden = one === null;
+    this.#flight.hidden = false;
     this.#actors.open();
     this.#advisories.refresh(this.#actors.range);
   }
 
   clear() {
     this.#replay.hidden = true;
+    this.#flight.hidden = true;
     this.#actors.close();
     this.#advisories.clear();
     erase(this.#top);

@@ -6,6 +6,7 @@
 //
 //	store, sign-ins       what was saved, and who is signed in
 //	clock                 the machine's beside the store's
+//	flight recorder       what the process did, for a stop that is late (flight.go); the runtime turns it on
 //	nodes' address        bound before the others are told of it
 //	actors                the actor system, without a range
 //	ownership             which ranges run here: all, or those that this node owns among several

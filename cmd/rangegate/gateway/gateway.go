@@ -49,6 +49,7 @@ type Settings struct {
 	Shooters bool                          // simulated shooters enter the lanes, call for help and hit the carrier
 	Version  string                        // of the build
 	Log      zerolog.Logger
+	State    string  // the folder for the data of the service, see StateFolder; empty: there is none
 	Verified string  // the file of what rangegate verify has found last, see VerifiedFile; empty: there is none
 	Outside  Outside // what it reaches beyond its process, zero but in a simulation
 }
@@ -100,6 +101,7 @@ type Gateway struct {
 	controllers http.Handler
 	reloads     *reloadMetrics
 	advisories  *observer.Advisories
+	recorder    *flightRecorder
 
 	listening listening
 	forNodes  net.Listener // bound before the others are told its address; nil without nodes
@@ -138,6 +140,7 @@ func New(ctx context.Context, settings Settings) (*Gateway, error) {
 		{"store", g.openStore},
 		{"sign-ins", g.openSignIns},
 		{"clock", g.startClock},
+		{"flight recorder", g.startFlightRecorder},
 		{"nodes' address", g.bindForNodes},
 		{"actors", g.startActors},
 		{"ownership", g.startOwnership},

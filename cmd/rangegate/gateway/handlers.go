@@ -49,8 +49,8 @@ func (g *Gateway) activate(next *gatewayRuntime) {
 			// A client that disconnects does not stop it half-way.
 			return g.Reload(context.WithoutCancel(ctx), who, force)
 		},
-		Advisories: g.advisories,
-		Closing:    next.ctx.Done(), Tracer: g.tracer, Log: g.log,
+		Advisories: g.advisories, Flight: g.recorder,
+		Closing: next.ctx.Done(), Tracer: g.tracer, Log: g.log,
 	})
 	public := next.config.HTTP
 	if public.BehindProxy && len(public.TrustedProxies) == 0 {
@@ -79,6 +79,7 @@ func (g *Gateway) activate(next *gatewayRuntime) {
 		Tracer:   g.tracer,
 		Log:      g.log,
 	})
+	g.recorder.turn(next.config.Operations.FlightRecorder)
 	g.current.Store(next)
 }
 

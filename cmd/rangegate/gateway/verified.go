@@ -22,14 +22,22 @@ type Verified struct {
 	Differences int       `json:"differences"`
 }
 
-// VerifiedFile is where it is saved: in the folder for the data of the service, which systemd names in
-// STATE_DIRECTORY; empty where nothing names one.
-func VerifiedFile(environ []string) string {
+// StateFolder is the folder for the data of the service, which systemd names in STATE_DIRECTORY; empty where nothing
+// names one.
+func StateFolder(environ []string) string {
 	for _, variable := range environ {
-		if folders, found := strings.CutPrefix(variable, "STATE_DIRECTORY="); found && folders != "" {
+		if folders, found := strings.CutPrefix(variable, "STATE_DIRECTORY="); found {
 			folder, _, _ := strings.Cut(folders, ":")
-			return filepath.Join(folder, "verified.json")
+			return folder
 		}
+	}
+	return ""
+}
+
+// VerifiedFile is where it is saved: in the StateFolder; empty where there is none.
+func VerifiedFile(environ []string) string {
+	if folder := StateFolder(environ); folder != "" {
+		return filepath.Join(folder, "verified.json")
 	}
 	return ""
 }

@@ -21,7 +21,8 @@ var promised = map[string]struct{ kind, labels string }{
 	"build_info": {"gauge", "goversion revision version"},
 	"ready":      {"gauge", ""},
 
-	"advisories_open": {"gauge", "code"},
+	"flight_dumps_total": {"counter", "outcome"},
+	"advisories_open":    {"gauge", "code"},
 
 	"verified_sessions":          {"gauge", ""},
 	"verify_differences":         {"gauge", ""},

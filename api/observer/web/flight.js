@@ -1,0 +1,30 @@
+// The link to the newest dump of the flight recorder. A browser that follows it by itself sends no token.
+import { element, setText } from "/screens/element.js";
+import { Refused, fetchFile } from "./gateway.js";
+
+const NEWEST = "/debug/flight/newest";
+
+// flightLink creates it, with the place where it says that there is none. token() is the operator's.
+export function flightLink(t, token) {
+  const outcome = element("p.outcome", { role: "status" });
+  const follow = async (event) => {
+    event.preventDefault();
+    setText(outcome, "");
+    try {
+      save(await fetchFile(NEWEST, token()));
+    } catch (refused) {
+      if (!(refused instanceof Refused)) {
+        throw refused;
+      }
+      setText(outcome, refused.code === "no_dump" ? t("flight.none") : t("action_refused", { status: refused.status }));
+    }
+  };
+  return element("section", {}, element("h2", {}, t("flight")), element("p", {}, t("flight.explained")),
+    element("p", {}, element("a", { href: NEWEST, onclick: follow }, t("flight.newest"))), outcome);
+}
+
+function save(content) {
+  const address = URL.createObjectURL(content);
+  element("a", { href: address, download: "flight.trace" }).click();
+  setTimeout(() => URL.revokeObjectURL(address), 0);
+}
