@@ -229,7 +229,7 @@ func (g *Gateway) openSignIns(ctx context.Context) (err error) {
 // startClock takes the machine's clock. Where the store has one too, how far the two are apart is measured
 // from now on.
 func (g *Gateway) startClock(context.Context) error {
-	g.registry.MustRegister(collectors.NewGoCollector(),
+	g.registry.MustRegister(goRuntime(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	g.counts = metrics.New(g.registry)
 	g.counts.Tracer = g.tracer

@@ -1,10 +1,19 @@
 package gateway
 
 import (
+	"regexp"
 	"runtime/debug"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 )
+
+// goRuntime has the metrics of the Go runtime: those that it always had, and how long goroutines wait for a processor.
+func goRuntime() prometheus.Collector {
+	scheduler := regexp.MustCompile(`^/sched/(latencies:seconds|goroutines/runnable:goroutines)$`)
+	return collectors.NewGoCollector(
+		collectors.WithGoCollectorRuntimeMetrics(collectors.GoRuntimeMetricsRule{Matcher: scheduler}))
+}
 
 // buildInfo is a metric that names the build.
 func buildInfo(version string) prometheus.Collector {

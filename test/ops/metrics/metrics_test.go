@@ -103,6 +103,12 @@ var promised = map[string]struct{ kind, labels string }{
 	"access_log_dropped_total":  {"counter", ""},
 }
 
+// ofTheRuntime is the metrics of the Go runtime that stand beside the lateness of timers.
+var ofTheRuntime = map[string]string{
+	"go_sched_latencies_seconds":              "histogram",
+	"go_sched_goroutines_runnable_goroutines": "gauge",
+}
+
 // evening is the scene of the test: lane 1 runs, its screen is open and has called for help, lane 2 is paused
 // and held, the link of lane 3 is down and it is held nevertheless, and the integrator has stopped answering.
 func evening(t *testing.T) support.Metrics {
@@ -168,6 +174,14 @@ func TestMetrics(t *testing.T) {
 			}
 			require.NotEmpty(t, seriesOf(scraped, name), name)
 		}
+	})
+
+	t.Run("have the scheduler beside them", func(t *testing.T) {
+		for name, kind := range ofTheRuntime {
+			require.Equal(t, kind, scraped.Kind[name], name)
+			require.Len(t, seriesOf(scraped, name), 1, name)
+		}
+		require.Positive(t, scraped.Series["go_sched_latencies_seconds_count"])
 	})
 
 	t.Run("say what they mean", func(t *testing.T) {
