@@ -71,6 +71,21 @@ func (o *Observer) RedeliverEvents(ctx context.Context, who string, selection la
 	return result, err
 }
 
+// NoteWebhookTest puts on record that who has had a webhook tested, and logs what came of it; an empty problem: it is
+// reached. Errors: those that every method of Range may return.
+func (o *Observer) NoteWebhookTest(ctx context.Context, who, webhook, problem string) error {
+	if err := context.Cause(o.r.life); err != nil {
+		return err
+	}
+	line := traced(o.r.log.Info().Str("who", who).Str("webhook", webhook).Bool("reached", problem == ""), trace.ID(ctx))
+	if problem != "" {
+		line = line.Str("error", problem)
+	}
+	line.Msg("an operator has a webhook tested")
+	o.r.record(ctx, lanes.Act{Who: who, What: lanes.DidTestWebhook, Detail: webhook})
+	return nil
+}
+
 // has returns why an operator can do nothing with the lane.
 func (o *Observer) has(lane uuid.UUID) error {
 	switch err := context.Cause(o.r.life); {

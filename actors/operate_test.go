@@ -1,11 +1,13 @@
 package actors
 
 import (
+	"bytes"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
 	"rangegate/actors/delivery"
@@ -268,6 +270,7 @@ func TestNoLaneOfARangeThatHasStoppedIsOperated(t *testing.T) {
 		synctest.Wait()
 		_, err := r.RedeliverEvents(f.requestContext(), "root", lanes.EventSelection{Until: 1000})
 		require.ErrorIs(t, err, lanes.ErrNotOwner)
+		require.ErrorIs(t, r.NoteWebhookTest(f.requestContext(), "root", "pos", ""), lanes.ErrNotOwner)
 		for _, do := range []error{
 			r.Reconnect(f.requestContext(), "root", f.laneID(0)), r.UnparkLane(f.requestContext(), "root", f.laneID(0)),
 			r.RestartLane(f.requestContext(), "root", f.laneID(0)),
@@ -300,4 +303,19 @@ func TestAnOperatorHasEventsSentAgain(t *testing.T) {
 		require.ErrorIs(t, err, lanes.ErrWebhookNotConfigured)
 		require.Len(t, f.acts(), 1, "a refusal is not on record")
 	}, withWebhook(webhook))
+}
+
+// That an operator has tested a webhook is on record, and the log says what came of it.
+func TestATestOfAWebhookIsOnRecord(t *testing.T) {
+	logs := &bytes.Buffer{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		require.NoError(t, f.NoteWebhookTest(f.requestContext(), "root", "pos", ""))
+		require.NoError(t, f.NoteWebhookTest(f.requestContext(), "root", "", "the connection was refused"))
+		synctest.Wait()
+		require.Equal(t, []string{"test_webhook pos", "test_webhook "}, f.actSummaries())
+		require.Equal(t, "root", f.acts()[0].Who)
+		require.Contains(t, logs.String(), `"webhook":"pos","reached":true`)
+		require.Contains(t, logs.String(), `"reached":false,`)
+		require.Contains(t, logs.String(), `"error":"the connection was refused"`)
+	}, withLog(zerolog.New(logs)))
 }

@@ -12,6 +12,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/uuid"
@@ -19,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rangegate/api/endpoint"
+	"rangegate/api/observer"
 	"rangegate/lanes"
 )
 
@@ -123,6 +125,11 @@ func (s *fakeOperatedRange) RedeliverEvents(_ context.Context, who string,
 		return lanes.Redelivery{Events: 3, Next: 7, Log: s.LogID()}, nil
 	}
 	return lanes.Redelivery{Events: 3}, nil
+}
+
+func (s *fakeOperatedRange) NoteWebhookTest(_ context.Context, who, webhook, problem string) error {
+	s.acts = append(s.acts, fmt.Sprintf("%s test %q %s", who, webhook, problem))
+	return s.refused
 }
 
 func (s *fakeOperatedRange) LogID() uint64 { return 42 }
@@ -423,6 +430,51 @@ func TestAnOperatorHasEventsSentAgain(t *testing.T) {
 	fake.refused = lanes.ErrWebhookGone
 	require.Equal(t, "webhook_gone", codeOf(t, ask(at, body)))
 	require.Len(t, fake.acts, 3)
+}
+
+// An operator has the gateway connect to a webhook, and is told what came of it. It is on record either way.
+func TestAnOperatorTestsAWebhook(t *testing.T) {
+	fake, silent := &fakeOperatedRange{}, false
+	settings := operationsSettings(prometheus.NewRegistry(), fake, "operator")
+	settings.ProbeWebhook = func(ctx context.Context, rangeID uuid.UUID, name string) (observer.WebhookProbe, error) {
+		require.Equal(t, someRange, rangeID.String())
+		probe := observer.WebhookProbe{Server: "https://pos.example", Took: 31500 * time.Microsecond}
+		switch {
+		case name == "nobody's":
+			return probe, lanes.ErrWebhookNotConfigured
+		case silent:
+			<-ctx.Done()
+			probe.Problem = "no connection in time"
+		default:
+			probe.TLS = "TLS 1.3"
+		}
+		return probe, nil
+	}
+	h := NewOperations(settings)
+	at := "/observer/webhooks/test?range=" + someRange
+	require.Equal(t, 401, send(h, "POST", at).Code)
+	reached := sendAuthorized(h, "POST", at+"&webhook=pos", "")
+	require.Equal(t, 200, reached.Code)
+	require.JSONEq(t, `{"reached":true,"server":"https://pos.example","tls":"TLS 1.3","duration_ms":31.5,"error":null}`,
+		reached.Body.String())
+	synctest.Test(t, func(t *testing.T) {
+		silent = true
+		begun := time.Now()
+		answer := sendAuthorized(NewOperations(settings), "POST", at, "")
+		require.Equal(t, 4*time.Second, time.Since(begun), "below the 5 s of a request")
+		require.Equal(t, 200, answer.Code, "a server that says nothing is an answer, and no time-out of the request")
+		require.JSONEq(t, `{"reached":false,"server":"https://pos.example","tls":null,"duration_ms":31.5,`+
+			`"error":"no connection in time"}`, answer.Body.String())
+	})
+	acts := []string{`operator test "pos" `, `operator test "" no connection in time`}
+	require.Equal(t, acts, fake.acts)
+
+	refused := func(path string) string { return codeOf(t, sendAuthorized(h, "POST", path, "")) }
+	require.Equal(t, "webhook_not_configured", refused(at+"&webhook=nobody%27s"))
+	require.Equal(t, "not_owner", refused("/observer/webhooks/test?range="+otherRange))
+	require.Equal(t, "not_found", refused("/observer/webhooks/test?range="+theLane))
+	require.Contains(t, sendAuthorized(h, "POST", "/observer/webhooks/test", "").Body.String(), `"range":"is required"`)
+	require.Equal(t, acts, fake.acts, "a refusal is not on record")
 }
 
 // codeOf is the code of a refusal.

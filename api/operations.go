@@ -44,6 +44,8 @@ type Operations struct {
 	// Unlock forgets the wrong PINs of one of a range's staff. waited is true if a browser had to wait for
 	// them; found is false for a name that the staff do not have.
 	Unlock func(rangeID uuid.UUID, name string) (waited, found bool)
+	// ProbeWebhook is that of observer.Settings.
+	ProbeWebhook func(ctx context.Context, rangeID uuid.UUID, webhook string) (observer.WebhookProbe, error)
 	// Reload applies the configuration again for whoever that is, and blocks until that is done. Its error is made by
 	// RefuseReload.
 	Reload func(ctx context.Context, who string, force bool) (Reloaded, error)
@@ -115,7 +117,7 @@ func NewOperations(s Operations) http.Handler {
 	observer.Mount(r, a, observer.Settings{
 		Ranges: s.Ranges, Waiting: s.Waiting, Router: s.Router,
 		Range: func(id uuid.UUID) (observer.Range, error) { return s.Range(id) }, Closing: s.Closing, Who: operatorOf,
-		Advisories: s.Advisories,
+		Advisories: s.Advisories, ProbeWebhook: s.ProbeWebhook,
 	}, guard)
 	return r
 }

@@ -48,6 +48,9 @@ const (
 	DidRedeliver     = "redeliver"      // the kind of the event
 	DidRedeliverPart = "redeliver_part" // of the event log: how many events; a POS, or an operator
 
+	// What an operator does at the operations address.
+	DidTestWebhook = "test_webhook" // whether it can be reached: its name, empty: the range's only one
+
 	// What an operator does with a lane at the operations address.
 	DidReconnect = "reconnect" // the link of its hardware is made anew
 	DidUnpark    = "unpark"    // it was parked, and is tried again

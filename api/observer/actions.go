@@ -2,6 +2,7 @@ package observer
 
 import (
 	"context"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -89,4 +90,60 @@ func (s *observerOf) redeliver(ctx context.Context, p replay) (replayed, error) 
 		shown.Next = new(endpoint.LogCursor{Log: result.Log, Number: result.Next}.String())
 	}
 	return shown, err
+}
+
+// WebhookProbe is what came of connecting to a webhook.
+type WebhookProbe struct {
+	Server  string // scheme, host and port, as the rest may be secret
+	TLS     string // the version; empty: without TLS, or not reached
+	Took    time.Duration
+	Problem string // why it is not reached; empty: it is
+}
+
+// probeTimeout is below the time limit of the request, so that a server that says nothing is an answer.
+const probeTimeout = 4 * time.Second
+
+// webhookOf is a webhook of a range.
+type webhookOf struct {
+	rangeID uuid.UUID
+	name    string
+}
+
+func readWebhook(in *endpoint.Input) webhookOf {
+	return webhookOf{
+		in.QueryID("range", "Whose webhook", "11111111-1111-4111-8111-111111111111"),
+		in.QueryFilter("webhook", maxWebhookName, "Which of several"),
+	}
+}
+
+type webhookTested struct {
+	Reached  bool    `json:"reached"`
+	Server   string  `json:"server"`
+	TLS      *string `json:"tls"` // the version; null: without TLS, or not reached
+	Duration float64 `json:"duration_ms"`
+	Error    *string `json:"error"` // why it is not reached
+}
+
+// testWebhook connects to a webhook and sends nothing: the contract has no event for tests.
+func (s *observerOf) testWebhook(ctx context.Context, of webhookOf) (webhookTested, error) {
+	r, err := s.running(laneOf{rangeID: of.rangeID})
+	if err != nil {
+		return webhookTested{}, err
+	}
+	limited, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
+	probe, err := s.ProbeWebhook(limited, of.rangeID, of.name)
+	if err != nil {
+		return webhookTested{}, err
+	}
+	tested := webhookTested{
+		Reached: probe.Problem == "", Server: probe.Server, Duration: milliseconds(probe.Took),
+	}
+	if probe.TLS != "" {
+		tested.TLS = &probe.TLS
+	}
+	if probe.Problem != "" {
+		tested.Error = &probe.Problem
+	}
+	return tested, r.NoteWebhookTest(ctx, s.Who(ctx), of.name, probe.Problem)
 }

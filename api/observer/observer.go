@@ -52,6 +52,9 @@ type Range interface {
 	// RedeliverEvents has the selected events sent to their webhook again, on record for who. Errors:
 	// lanes.ErrWebhookNotConfigured, lanes.ErrWebhookGone, lanes.ErrOverloaded, lanes.ErrStoreUnavailable.
 	RedeliverEvents(ctx context.Context, who string, selection lanes.EventSelection) (lanes.Redelivery, error)
+	// NoteWebhookTest puts on record that who has had a webhook tested, and what came of it; an empty problem: it is
+	// reached. Errors: those that every method of a range may return.
+	NoteWebhookTest(ctx context.Context, who, webhook, problem string) error
 	// LogID is that of the event log, which cursors name.
 	LogID() uint64
 }
@@ -66,6 +69,9 @@ type Settings struct {
 	// Waiting returns the number of messages in mailboxes, by kind of actor.
 	Waiting func() map[string]int
 	Who     func(context.Context) string // the name of the operator's token
+	// ProbeWebhook connects to a webhook of a range, as the pre-flight does, until ctx has ended. An empty name is that
+	// of the only one. Errors: lanes.ErrWebhookNotConfigured.
+	ProbeWebhook func(ctx context.Context, rangeID uuid.UUID, webhook string) (WebhookProbe, error)
 	// Advisories are those of this node; nil: it has none.
 	Advisories *Advisories
 	Closing    <-chan struct{} // closed when another configuration is in force, and when the gateway stops: streams end
@@ -112,6 +118,8 @@ func Mount(r chi.Router, a *endpoint.API, settings Settings, guard func(http.Han
 		s.onLane("/unpark", "Try a parked lane again at once", Range.UnparkLane),
 		s.onLane("/restart", "Restart a lane from its last saved state", Range.RestartLane),
 		endpoint.Handle("POST", "/redeliver", 202, "Send a part of a range's events again", readReplay, s.redeliver),
+		endpoint.Handle("POST", "/webhooks/test", 200, "Connect to a webhook, and send nothing", readWebhook,
+			s.testWebhook),
 	}, headers, streamToFollowers, servePageToBrowsers(files.Page("page.html", a.Fail)), guard,
 		s.Router.Route(a.Fail, s.ofQuery))
 }

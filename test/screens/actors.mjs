@@ -174,6 +174,11 @@ await story(async () => {
   await page.getByLabel("Webhook (of several)").fill("");
   await sendAgain(/^Sent again: [1-9]\d*\.$/);
   await look("events sent again");
+  await page.getByRole("button", { name: "Connect to it" }).click();
+  await eventually("the second click", async () => {
+    await page.getByRole("button", { name: "Connect to it: sure?" }).click({ timeout: 1_000 }).catch(() => {});
+    return await page.getByText(/^http:.* is reached in .* ms, without TLS\.$/).count() > 0;
+  });
   await page.getByRole("navigation").getByText("North range").waitFor();
   await actor("Lane 1").first().waitFor();
   await choice("Range").selectOption("all ranges");

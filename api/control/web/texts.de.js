@@ -469,6 +469,7 @@ export default {
   "act.unpark": "stillgelegte Bahn neu versucht",
   "act.restart": "Aktor der Bahn neu gestartet",
   "act.redeliver_part": "Ereignisse erneut gesendet",
+  "act.test_webhook": "Webhook geprüft",
   "act.settle": "Kauf geklärt",
   "act.hold_ceasefire": "Feuer eingestellt",
   "act.hold_lane": "Bahn gesperrt",

@@ -469,6 +469,7 @@ export default {
   "act.unpark": "parked lane tried again",
   "act.restart": "lane's actor restarted",
   "act.redeliver_part": "events sent again",
+  "act.test_webhook": "webhook tested",
   "act.settle": "purchase settled",
   "act.hold_ceasefire": "ceasefire",
   "act.hold_lane": "lane locked",

@@ -6,6 +6,7 @@ import { erase, facts, kindName, laneLink, rangeAddress, redraw, section, stateN
 import { flightLink } from "./flight.js";
 import { replayForm } from "./replay.js";
 import { milliseconds, moment, span } from "./times.js";
+import { webhookTest } from "./webhooktest.js";
 import { said } from "./why.js";
 
 // The kinds of actors with their depth in the tree.
@@ -22,7 +23,7 @@ export class Overview {
   #advisories;
   #top = element("div.part");
   #rest = element("div.part");
-  #replay;
+  #ofOneRange; // sections with actions
   #flight;
 
   // handlers are those of Actors.
@@ -30,10 +31,10 @@ export class Overview {
     this.#t = t;
     this.#actors = new Actors(t, handlers);
     this.#advisories = new Advisories(t, handlers.token);
-    this.#replay = replayForm(t, () => this.#actors.range, handlers.token);
+    this.#ofOneRange = [replayForm, webhookTest].map((create) => create(t, () => this.#actors.range, handlers.token));
     this.#flight = flightLink(t, handlers.token);
     this.#flight.hidden = true;
-    root.append(this.#top, this.#advisories.element, this.#actors.element, this.#rest, this.#replay, this.#flight);
+    root.append(this.#top, this.#advisories.element, this.#actors.element, this.#rest, ...this.#ofOneRange, this.#flight);
   }
 
   // path is the address of what show shows.
@@ -56,14 +57,14 @@ export class Overview {
     const { at: _, ...shown } = health;
     redraw(this.#top, [shown, this.#actors.range], () => [one ? this.#nav(one) : null, this.#facts(health.all)].filter(Boolean));
     redraw(this.#rest, [shown, this.#actors.range], () => this.#lists(health, one));
-    this.#replay.hidden = one === null;
+    this.#ofOneRange.forEach((section) => (section.hidden = one === null));
     this.#flight.hidden = false;
     this.#actors.open();
     this.#advisories.refresh(this.#actors.range);
   }
 
   clear() {
-    this.#replay.hidden = true;
+    this.#ofOneRange.forEach((section) => (section.hidden = true));
     this.#flight.hidden = true;
     this.#actors.close();
     this.#advisories.clear();

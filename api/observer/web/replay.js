@@ -2,7 +2,7 @@
 import { element } from "/screens/element.js";
 import { actionButton } from "./actionbutton.js";
 
-const LONGEST_NAME = 64; // characters
+export const LONGEST_NAME = 64; // characters
 
 // replayForm creates it. rangeOf() is the chosen range, token() the operator's.
 export function replayForm(t, rangeOf, token) {

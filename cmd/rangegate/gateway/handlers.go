@@ -12,11 +12,14 @@ import (
 	"rangegate/api"
 	"rangegate/api/control"
 	"rangegate/api/lanescreen"
+	"rangegate/api/observer"
 	"rangegate/api/shooterpage"
 	"rangegate/api/simulate"
 	v2 "rangegate/api/v2"
 	"rangegate/api/wallboard"
+	"rangegate/cmd/rangegate/preflight"
 	"rangegate/config"
+	"rangegate/lanes"
 	"rangegate/lanes/link/websocket/frame"
 )
 
@@ -49,7 +52,7 @@ func (g *Gateway) activate(next *gatewayRuntime) {
 			// A client that disconnects does not stop it half-way.
 			return g.Reload(context.WithoutCancel(ctx), who, force)
 		},
-		Advisories: g.advisories, Flight: g.recorder,
+		Advisories: g.advisories, Flight: g.recorder, ProbeWebhook: next.probeWebhook,
 		Closing: next.ctx.Done(), Tracer: g.tracer, Log: g.log,
 	})
 	public := next.config.HTTP
@@ -81,6 +84,17 @@ func (g *Gateway) activate(next *gatewayRuntime) {
 	})
 	g.recorder.turn(next.config.Operations.FlightRecorder)
 	g.current.Store(next)
+}
+
+// probeWebhook connects to a webhook of a range as the pre-flight does. Errors: lanes.ErrWebhookNotConfigured.
+func (g *gatewayRuntime) probeWebhook(ctx context.Context, id uuid.UUID, name string) (observer.WebhookProbe, error) {
+	all := g.ranges[id].config.Receivers()
+	for _, w := range all {
+		if w.Name == name || name == "" && len(all) == 1 {
+			return observer.WebhookProbe(preflight.ProbeWebhook(ctx, w, g.config.Environment)), nil
+		}
+	}
+	return observer.WebhookProbe{}, lanes.ErrWebhookNotConfigured
 }
 
 // knownHost returns the function that is true for the names of the operations address: the configured ones,

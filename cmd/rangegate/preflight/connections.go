@@ -29,6 +29,28 @@ const (
 	connectAllTimeout = 20 * time.Second
 )
 
+// WebhookProbe is what came of connecting to the server of a webhook.
+type WebhookProbe struct {
+	Server  string        // scheme, host and port
+	TLS     string        // the version; empty: without TLS, or not connected
+	Took    time.Duration // until it was connected, or had failed
+	Problem string        // why it could not be connected to; empty: it is reached
+}
+
+// ProbeWebhook connects to one webhook as the pre-flight does. It blocks until that is done or ctx has ended.
+func ProbeWebhook(ctx context.Context, w config.Webhook, environment config.Environment) WebhookProbe {
+	server := endpoint{origin(w.URL), environment.PublicOnly(w.AllowPrivate)}
+	begun := time.Now()
+	version, err := server.connect(ctx)
+	probe := WebhookProbe{Server: server.origin, TLS: version, Took: time.Since(begun)}
+	if err != nil {
+		probe.Problem = egress.Reason(err, notConnected)
+	}
+	return probe
+}
+
+const notConnected = "no connection could be made"
+
 // webhooks connects to each webhook, with TLS, and sends no event, as the integrator would process it.
 func (s Settings) webhooks(ctx context.Context) []Finding {
 	hosts := groups[endpoint]{}
@@ -41,10 +63,10 @@ func (s Settings) webhooks(ctx context.Context) []Finding {
 		return []Finding{ok("webhook", "no range has one")}
 	}
 	return checkGroups(ctx, hosts, func(ctx context.Context, server endpoint, names string) Finding {
-		if err := server.connect(ctx); err != nil {
+		if _, err := server.connect(ctx); err != nil {
 			return Finding{
 				Fail, "webhook", fmt.Sprintf("%s (%s): %s", server.origin, names,
-					egress.Reason(err, "no connection could be made")),
+					egress.Reason(err, notConnected)),
 				"correct webhook.url, or ask the integrator: events that cannot be delivered are not repeated",
 			}
 		}
@@ -116,11 +138,11 @@ func origin(raw string) string {
 	return u.Scheme + "://" + u.Host
 }
 
-// connect connects like the gateway, with TLS, and disconnects.
-func (e endpoint) connect(ctx context.Context) error {
+// connect connects like the gateway, with TLS, whose version it returns, and disconnects.
+func (e endpoint) connect(ctx context.Context) (version string, err error) {
 	to, err := url.Parse(e.origin)
 	if err != nil {
-		return err
+		return "", err
 	}
 	port := to.Port()
 	if port == "" {
@@ -129,15 +151,19 @@ func (e endpoint) connect(ctx context.Context) error {
 	transport := egress.Transport(e.guarded, 1)
 	connection, err := transport.DialContext(ctx, "tcp", net.JoinHostPort(to.Hostname(), port))
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer func() { _ = connection.Close() }()
 	if to.Scheme != "https" {
-		return nil
+		return "", nil
 	}
 	trust := transport.TLSClientConfig.Clone()
 	trust.ServerName = to.Hostname()
-	return tls.Client(connection, trust).HandshakeContext(ctx)
+	secured := tls.Client(connection, trust)
+	if err := secured.HandshakeContext(ctx); err != nil {
+		return "", err
+	}
+	return tls.VersionName(secured.ConnectionState().Version), nil
 }
 
 // groups collects the names of ranges or lanes by a key, in the order of the first names: the server of a
@@ -289,7 +315,7 @@ func (c controller) connect(ctx context.Context) string {
 	case errors.Is(err, websocket.ErrFingerprint):
 		return fingerprint
 	}
-	return egress.Reason(err, "no connection could be made")
+	return egress.Reason(err, notConnected)
 }
 
 func remedy(problem string) string {

@@ -66,6 +66,28 @@ func TestWebhooks(t *testing.T) {
 	requireOK(t, Settings{}.webhooks(t.Context()))
 }
 
+// A running gateway connects to one webhook likewise, and says how.
+func TestAWebhookIsProbed(t *testing.T) {
+	var heard atomic.Int64
+	receiver := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { heard.Add(1) })
+	plain, secured := httptest.NewServer(receiver), withoutLog(httptest.NewUnstartedServer(receiver))
+	defer plain.Close()
+	secured.StartTLS()
+	defer secured.Close()
+	probe := func(url string, in config.Environment) WebhookProbe {
+		found := ProbeWebhook(t.Context(), config.Webhook{URL: url}, in)
+		require.Positive(t, found.Took)
+		found.Took = 0
+		return found
+	}
+	require.Equal(t, WebhookProbe{Server: plain.URL}, probe(plain.URL+"/hook?key=secret", config.InPlayground))
+	require.Equal(t, WebhookProbe{Server: secured.URL, Problem: "its certificate is from an unknown authority"},
+		probe(secured.URL, config.InPlayground))
+	require.Equal(t, WebhookProbe{Server: secured.URL, Problem: "the address is not allowed"},
+		probe(secured.URL, config.InProduction))
+	require.Zero(t, heard.Load(), "no request is sent")
+}
+
 func TestProducts(t *testing.T) {
 	shop := func(answer string) *httptest.Server {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
