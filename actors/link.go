@@ -15,6 +15,7 @@ import (
 	"rangegate/actors/holds"
 	"rangegate/lanes"
 	"rangegate/lanes/link"
+	"rangegate/lanes/loglevel"
 )
 
 // errRenewed is no failure: the hardware is reached in another way from now on.
@@ -157,7 +158,8 @@ func (k *laneLink) redialLater(down *hardware.Down, now lanes.Instant) {
 	if down.What != "down" && down.Failures > 1 { // as it was at the last dial
 		level = zerolog.DebugLevel
 	}
-	k.r.log.WithLevel(level).Stringer("lane_id", k.lane).Err(down.Err).Int32("failures", down.Failures).
+	loglevel.OfLane(&k.r.log, k.lane).WithLevel(level).Stringer("lane_id", k.lane).Err(down.Err).
+		Int32("failures", down.Failures).
 		Dur("retry_in", backoff).Msg("link down")
 	k.r.board.LinkFailed(k.lane, board.LinkFailure{
 		Err: down.Err, InRow: int(down.Failures),

@@ -86,6 +86,19 @@ func (o *Observer) NoteWebhookTest(ctx context.Context, who, webhook, problem st
 	return nil
 }
 
+// NoteDebug puts on record that who has the range logged at debug for a while, or only a lane of it. Errors:
+// lanes.ErrLaneNotFound, those that every method of Range may return.
+func (o *Observer) NoteDebug(ctx context.Context, who string, lane uuid.UUID) error {
+	if err := context.Cause(o.r.life); err != nil {
+		return err
+	}
+	if lane != uuid.Nil && !o.r.board.Has(lane) {
+		return lanes.ErrLaneNotFound
+	}
+	o.r.record(ctx, lanes.Act{Who: who, What: lanes.DidDebug, Lane: lane})
+	return nil
+}
+
 // has returns why an operator can do nothing with the lane.
 func (o *Observer) has(lane uuid.UUID) error {
 	switch err := context.Cause(o.r.life); {

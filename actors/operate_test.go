@@ -2,6 +2,7 @@ package actors
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +13,7 @@ import (
 
 	"rangegate/actors/delivery"
 	"rangegate/lanes"
+	"rangegate/lanes/loglevel"
 	"rangegate/lanes/store"
 )
 
@@ -270,6 +272,7 @@ func TestNoLaneOfARangeThatHasStoppedIsOperated(t *testing.T) {
 		synctest.Wait()
 		_, err := r.RedeliverEvents(f.requestContext(), "root", lanes.EventSelection{Until: 1000})
 		require.ErrorIs(t, err, lanes.ErrNotOwner)
+		require.ErrorIs(t, r.NoteDebug(f.requestContext(), "root", uuid.Nil), lanes.ErrNotOwner)
 		require.ErrorIs(t, r.NoteWebhookTest(f.requestContext(), "root", "pos", ""), lanes.ErrNotOwner)
 		for _, do := range []error{
 			r.Reconnect(f.requestContext(), "root", f.laneID(0)), r.UnparkLane(f.requestContext(), "root", f.laneID(0)),
@@ -317,5 +320,35 @@ func TestATestOfAWebhookIsOnRecord(t *testing.T) {
 		require.Contains(t, logs.String(), `"webhook":"pos","reached":true`)
 		require.Contains(t, logs.String(), `"reached":false,`)
 		require.Contains(t, logs.String(), `"error":"the connection was refused"`)
+	}, withLog(zerolog.New(logs)))
+}
+
+// A lane that an operator has logged at debug writes what it saves into the log; its neighbour does not.
+func TestALaneIsLoggedAtDebug(t *testing.T) {
+	logs, before := &bytes.Buffer{}, zerolog.GlobalLevel()
+	t.Cleanup(func() { loglevel.Set(before) })
+	runFixture(t, func(t *testing.T, f *fixture) {
+		loglevel.Set(zerolog.InfoLevel)
+		id := f.Layout().Range
+		saved := func(lane int) int {
+			logs.Reset()
+			f.stop(f.create(lane, 30))
+			synctest.Wait()
+			return strings.Count(logs.String(), `"message":"saved"`)
+		}
+		require.Zero(t, saved(0))
+		require.NoError(t, f.NoteDebug(f.requestContext(), "root", f.laneID(0)))
+		loglevel.Debug(id, f.laneID(0))
+		require.Positive(t, saved(0))
+		require.Zero(t, saved(1))
+		loglevel.Debug(id, uuid.Nil)
+		require.Positive(t, saved(1))
+		loglevel.Debug(uuid.New(), uuid.Nil)
+		require.Zero(t, saved(1))
+		loglevel.Set(zerolog.InfoLevel) // its timer ends
+
+		require.ErrorIs(t, f.NoteDebug(f.requestContext(), "root", uuid.New()), lanes.ErrLaneNotFound)
+		require.Equal(t, []string{"debug_log "}, f.actSummaries())
+		require.Equal(t, f.laneID(0), f.acts()[0].Lane)
 	}, withLog(zerolog.New(logs)))
 }

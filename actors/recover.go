@@ -19,6 +19,7 @@ import (
 	"rangegate/actors/simulation"
 	"rangegate/actors/supervised"
 	"rangegate/lanes"
+	"rangegate/lanes/loglevel"
 	"rangegate/lanes/store"
 )
 
@@ -36,7 +37,7 @@ func (g *Gateway) recover(ctx context.Context, s Settings, epoch uint64) (*Range
 	inForce := newSettings(s)
 	r := &Range{
 		id: s.Layout.Range, since: since, clock: g.clock, metrics: g.metrics,
-		log:       g.log.With().Stringer("range_id", s.Layout.Range).Logger(),
+		log:       loglevel.OfRange(g.log, s.Layout.Range),
 		board:     board.New(inForce.Layout, inForce.at, g.clock.Now),
 		keys:      idempotency.New(loaded.Keys),
 		reopening: reopenings{unknown: map[uuid.UUID]uuid.UUID{}},

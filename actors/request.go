@@ -15,6 +15,7 @@ import (
 	"rangegate/actors/idempotency"
 	"rangegate/actors/supervised"
 	"rangegate/lanes"
+	"rangegate/lanes/loglevel"
 	"rangegate/lanes/trace"
 )
 
@@ -255,7 +256,7 @@ func logLine(r *Range, lane lanes.Lane, q *request, err error, changes bool) *ze
 			Waited: q.waited(now), Session: session, Trace: q.traceID(),
 		})
 	}
-	line := r.log.WithLevel(level).Stringer("lane_id", lane.ID).
+	line := loglevel.OfLane(&r.log, lane.ID).WithLevel(level).Stringer("lane_id", lane.ID).
 		Str("command", command).Str("by", string(q.by)).Str("result", result)
 	if who != "" {
 		line = line.Str("who", who)

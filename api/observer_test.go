@@ -132,6 +132,14 @@ func (s *fakeOperatedRange) NoteWebhookTest(_ context.Context, who, webhook, pro
 	return s.refused
 }
 
+func (s *fakeOperatedRange) NoteDebug(_ context.Context, who string, lane uuid.UUID) error {
+	if lane == uuid.Nil {
+		s.acts = append(s.acts, who+" debug")
+		return nil
+	}
+	return s.act("debug", who, lane)
+}
+
 func (s *fakeOperatedRange) LogID() uint64 { return 42 }
 
 func (s *fakeOperatedRange) act(what, who string, lane uuid.UUID) error {

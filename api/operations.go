@@ -110,7 +110,7 @@ func NewOperations(s Operations) http.Handler {
 	r.With(guard).Get("/debug/flight/newest", newestDump(s.Flight, a.Fail))
 	a.Mount(r, "/reload", []endpoint.Endpoint{s.reloadEndpoint()}, guard)
 	a.Mount(r, "/ranges", s.rangeEndpoints(), noteResponse, guard, s.Router.Route(a.Fail, s.ofPath))
-	a.Mount(r, "/log-level", logLevelEndpoints(), guard)
+	a.Mount(r, "/log-level", s.logLevelEndpoints(), guard, s.Router.Route(a.Fail, s.ofQuery))
 	if s.Nodes != nil {
 		a.Mount(r, "/nodes", s.nodeEndpoints(), guard, s.routeNodes(a.Fail))
 	}
@@ -280,42 +280,6 @@ func settle(credit bool) func(context.Context, OperatedRange, uuid.UUID) (endpoi
 	return func(ctx context.Context, r OperatedRange, purchase uuid.UUID) (endpoint.Empty, error) {
 		return endpoint.Empty{}, r.Clear(ctx, operatorOf(ctx), purchase, credit)
 	}
-}
-
-// logLevel is the lowest level that is logged, as the configuration names it.
-type logLevel struct {
-	Level string `json:"level"`
-}
-
-var logLevels = []string{"debug", "info", "warn", "error"}
-
-func logLevelEndpoints() []endpoint.Endpoint {
-	return []endpoint.Endpoint{
-		endpoint.Handle("GET", "/", 200, "The lowest level that is logged", endpoint.NoInput, currentLogLevel),
-		endpoint.Handle("PUT", "/", 200, "Change the level until the gateway restarts", readLogLevel, setLogLevel),
-	}
-}
-
-func readLogLevel(in *endpoint.Input) logLevel {
-	return logLevel{in.OneOf("level", "The lowest level that is logged", logLevels...)}
-}
-
-func currentLogLevel(context.Context, endpoint.Empty) (logLevel, error) {
-	return logLevel{zerolog.GlobalLevel().String()}, nil
-}
-
-// setLogLevel changes the level, and logs the change at every level.
-func setLogLevel(ctx context.Context, l logLevel) (logLevel, error) {
-	level, err := zerolog.ParseLevel(l.Level)
-	if err != nil {
-		return logLevel{}, err
-	}
-	before := zerolog.GlobalLevel()
-	zerolog.SetGlobalLevel(level)
-	request.Log(ctx).Log().Str(zerolog.LevelFieldName, zerolog.LevelInfoValue).Str("who", operatorOf(ctx)).
-		Str("from", request.Of(ctx).Client).
-		Stringer("was", before).Stringer("is", level).Msg("log level changed")
-	return l, nil
 }
 
 // Reloaded is what a reload of the configuration has changed.

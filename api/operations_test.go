@@ -16,8 +16,10 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
+	"rangegate/api/endpoint"
 	"rangegate/api/observer"
 	"rangegate/lanes"
+	"rangegate/lanes/loglevel"
 )
 
 // fakeOperatedRange is a range with one purchase that waits for staff.
@@ -315,7 +317,7 @@ func TestTheLogLevel(t *testing.T) {
 		require.NotEmpty(t, change["trace_id"])
 	}
 
-	zerolog.SetGlobalLevel(zerolog.WarnLevel)
+	loglevel.Set(zerolog.WarnLevel)
 	for _, wrong := range []string{
 		``, `{}`, `{"level":"trace"}`, `{"level":"DEBUG"}`, `{"level":0}`,
 		`{"level":"disabled"}`,
@@ -325,4 +327,53 @@ func TestTheLogLevel(t *testing.T) {
 	require.Equal(t, 401, sendBody(h, "PUT", "/log-level", `{"level":"debug"}`).Code)
 	require.Equal(t, 401, send(h, "GET", "/log-level").Code)
 	require.Equal(t, zerolog.WarnLevel, zerolog.GlobalLevel(), "a refused change changes nothing")
+}
+
+// One range or one of its lanes is logged at debug, on record, until the next change. The level of the process stays.
+func TestTheLogLevelOfOneRange(t *testing.T) {
+	before := zerolog.GlobalLevel()
+	t.Cleanup(func() { loglevel.Set(before) })
+	loglevel.Set(zerolog.InfoLevel)
+	fake, log := &fakeOperatedRange{}, &bytes.Buffer{}
+	settings := operationsSettings(prometheus.NewRegistry(), fake, "operator")
+	settings.Log = loglevel.OfProcess(zerolog.New(log))
+	h := NewOperations(settings)
+	set := func(query, body string) *httptest.ResponseRecorder {
+		return sendAuthorized(h, "PUT", "/log-level"+query, body)
+	}
+	debug := `{"level":"debug"}`
+	for query, lane := range map[string]string{
+		"?range=" + someRange: "null", "?lane=" + theLane: `"` + theLane + `"`,
+		"?range=" + someRange + "&lane=" + theLane: `"` + theLane + `"`,
+	} {
+		fake.acts = nil
+		log.Reset()
+		response := set(query, debug)
+		require.Equal(t, 200, response.Code, response.Body)
+		_, exception := loglevel.Process()
+		require.JSONEq(t, `{"level":"info","debug":{"range_id":"`+someRange+`","lane_id":`+lane+`,"until":"`+
+			endpoint.Stamp(exception.Until)+`"}}`, response.Body.String())
+		require.Equal(t, response.Body.String(), sendAuthorized(h, "GET", "/log-level", "").Body.String())
+		require.Equal(t, []string{"operator debug"}, fake.acts)
+		change := logLines(t, log)[0]
+		require.Equal(t, []any{"log level changed", "debug", "operator", someRange},
+			[]any{change["message"], change["is"], change["who"], change["range_id"]})
+	}
+	code := func(query string) string { return codeOf(t, set(query, debug)) }
+	require.Equal(t, "not_found", code("?range="+theLane))
+	require.Equal(t, "not_owner", code("?range="+otherRange))
+	require.Equal(t, "lane_not_found", code("?lane="+theSession))
+	require.Equal(t, "lane_not_found", code("?range="+someRange+"&lane="+theSession))
+	for query, field := range map[string]string{"?range=" + someRange: "range", "?lane=" + theLane: "lane"} {
+		refused := set(query, `{"level":"warn"}`)
+		require.Equal(t, 400, refused.Code)
+		require.Contains(t, refused.Body.String(), `"`+field+`":"is for level debug only"`)
+	}
+	require.Equal(t, 400, set("?range=north", debug).Code)
+	_, exception := loglevel.Process()
+	require.NotNil(t, exception, "a refused change changes nothing")
+
+	require.JSONEq(t, `{"level":"warn"}`, set("", `{"level":"warn"}`).Body.String())
+	_, exception = loglevel.Process()
+	require.Nil(t, exception)
 }

@@ -24,6 +24,7 @@ import (
 	"rangegate/actors/idempotency"
 	"rangegate/actors/metrics"
 	"rangegate/lanes"
+	"rangegate/lanes/loglevel"
 	"rangegate/lanes/store"
 )
 
@@ -400,7 +401,11 @@ func (c *Committer) noteAttempts(event lanes.Logged) {
 // logSaved writes one debug line for a durable write: its lane, session and request, and the newest cursor of
 // the event log.
 func (c *Committer) logSaved(w *Write, now time.Time) {
-	line := c.Log.Debug()
+	log := &c.Log
+	if len(w.Lanes) > 0 {
+		log = loglevel.OfLane(log, w.Lanes[0].ID)
+	}
+	line := log.Debug()
 	if line == nil {
 		return
 	}

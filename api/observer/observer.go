@@ -55,6 +55,9 @@ type Range interface {
 	// NoteWebhookTest puts on record that who has had a webhook tested, and what came of it; an empty problem: it is
 	// reached. Errors: those that every method of a range may return.
 	NoteWebhookTest(ctx context.Context, who, webhook, problem string) error
+	// NoteDebug puts on record that who has the range logged at debug for a while, or only a lane of it. Errors:
+	// lanes.ErrLaneNotFound and those that every method of a range may return.
+	NoteDebug(ctx context.Context, who string, lane uuid.UUID) error
 	// LogID is that of the event log, which cursors name.
 	LogID() uint64
 }

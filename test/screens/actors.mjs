@@ -179,6 +179,14 @@ await story(async () => {
     await page.getByRole("button", { name: "Connect to it: sure?" }).click({ timeout: 1_000 }).catch(() => {});
     return await page.getByText(/^http:.* is reached in .* ms, without TLS\.$/).count() > 0;
   });
+  const debug = async () => {
+    await page.getByRole("button", { name: "Log at debug for 10 minutes" }).click();
+    await eventually("the second click", async () => {
+      await page.getByRole("button", { name: "Log at debug: sure?" }).click({ timeout: 1_000 }).catch(() => {});
+      return await page.getByText(/^It is logged at debug until /).count() > 0;
+    });
+  };
+  await debug();
   await page.getByRole("navigation").getByText("North range").waitFor();
   await actor("Lane 1").first().waitFor();
   await choice("Range").selectOption("all ranges");
@@ -209,6 +217,8 @@ await story(async () => {
   });
   await actor("Lane 1", "connection", "up").waitFor();
   await page.getByText(/made anew [1-9]\d* time/).waitFor();
+
+  await debug();
 
   tell("An operator has the lane's actor restarted, likewise; a lane that is not parked is not offered another try");
   const parked = page.getByRole("button", { name: "Try the parked lane now", includeHidden: true });

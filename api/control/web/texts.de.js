@@ -470,6 +470,7 @@ export default {
   "act.restart": "Aktor der Bahn neu gestartet",
   "act.redeliver_part": "Ereignisse erneut gesendet",
   "act.test_webhook": "Webhook geprüft",
+  "act.debug_log": "mit debug protokolliert",
   "act.settle": "Kauf geklärt",
   "act.hold_ceasefire": "Feuer eingestellt",
   "act.hold_lane": "Bahn gesperrt",

@@ -470,6 +470,7 @@ export default {
   "act.restart": "lane's actor restarted",
   "act.redeliver_part": "events sent again",
   "act.test_webhook": "webhook tested",
+  "act.debug_log": "logged at debug",
   "act.settle": "purchase settled",
   "act.hold_ceasefire": "ceasefire",
   "act.hold_lane": "lane locked",

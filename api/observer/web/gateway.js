@@ -22,11 +22,11 @@ export async function fetchFile(path, token) {
   return request(path, token, {}, (response) => response.blob(), FILE_TIMEOUT);
 }
 
-// post asks for what is at the path, and returns the body of the answer, null if it has none. It throws only a Refused; with status 0 it is
+// post asks for what is at the path (PUT sets it), and returns the body of the answer, null if it has none. It throws only a Refused; with status 0 it is
 // not known whether it was done.
-export async function post(path, token, body) {
+export async function post(path, token, body, method = "POST") {
   const options = body === undefined ? {} : { body: JSON.stringify(body), headers: { "Content-Type": "application/json" } };
-  return request(path, token, { method: "POST", ...options }, (response) => (response.status === 204 ? null : response.json()));
+  return request(path, token, { method, ...options }, (response) => (response.status === 204 ? null : response.json()));
 }
 
 async function request(path, token, options, read, timeout = TIMEOUT) {

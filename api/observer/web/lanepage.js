@@ -3,6 +3,7 @@ import { now as clock, onTick } from "/screens/clock.js";
 import { element } from "/screens/element.js";
 import { actionButton } from "./actionbutton.js";
 import { ActorTable } from "./actortable.js";
+import { debugButton } from "./debuglog.js";
 import { erase, facts, kindName, rangeAddress, redraw, section, stateName, table } from "./draw.js";
 import { Rates } from "./rates.js";
 import { milliseconds, moment, span } from "./times.js";
@@ -19,6 +20,7 @@ export class LanePage {
   #otherwise;
   #rest = element("div.part");
   #rates = new Rates();
+  #query = {}; // that names the lane
   #at = 0; // the gateway's time of the latest answer, in ms
   #received = 0; // when it came, by now() of clock.js
 
@@ -30,7 +32,7 @@ export class LanePage {
     this.#whileParked = action("unpark");
     this.#otherwise = action("restart");
     this.#actors = element("section", { hidden: true }, element("h2", {}, t("actors")), this.#table.element,
-      action("reconnect"), this.#whileParked, this.#otherwise);
+      action("reconnect"), this.#whileParked, this.#otherwise, debugButton(t, () => this.#query, token));
     this.#nav.setAttribute("aria-label", t("ranges"));
     root.append(this.#nav, this.#actors, this.#rest);
     onTick(() => this.#table.tick(this.#now()));
@@ -54,6 +56,7 @@ export class LanePage {
     redraw(this.#nav, [health.range_id, health.range], () => [
       element("a", { href: "/observer" }, t("all_ranges")), " · ", element("a", { href: rangeAddress(health.range_id) }, health.range),
     ]);
+    this.#query = { range: health.range_id, lane: health.lane_id };
     this.#rates.receive(health);
     this.#table.show(actors, { rateOf: (actor) => this.#rates.of(actor), ofOneRange: true, now: this.#now() });
     this.#actors.hidden = false;

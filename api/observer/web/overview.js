@@ -2,6 +2,7 @@
 import { element } from "/screens/element.js";
 import { Actors } from "./actors.js";
 import { Advisories } from "./advisories.js";
+import { debugLog } from "./debuglog.js";
 import { erase, facts, kindName, laneLink, rangeAddress, redraw, section, stateName, table } from "./draw.js";
 import { flightLink } from "./flight.js";
 import { replayForm } from "./replay.js";
@@ -31,7 +32,7 @@ export class Overview {
     this.#t = t;
     this.#actors = new Actors(t, handlers);
     this.#advisories = new Advisories(t, handlers.token);
-    this.#ofOneRange = [replayForm, webhookTest].map((create) => create(t, () => this.#actors.range, handlers.token));
+    this.#ofOneRange = [replayForm, webhookTest, debugLog].map((create) => create(t, () => this.#actors.range, handlers.token));
     this.#flight = flightLink(t, handlers.token);
     this.#flight.hidden = true;
     root.append(this.#top, this.#advisories.element, this.#actors.element, this.#rest, ...this.#ofOneRange, this.#flight);

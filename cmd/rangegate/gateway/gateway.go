@@ -28,6 +28,7 @@ import (
 	"rangegate/config"
 	"rangegate/lanes/link/sim"
 	"rangegate/lanes/link/websocket"
+	"rangegate/lanes/loglevel"
 	"rangegate/lanes/store/sqlite"
 	"rangegate/lanes/tracing"
 	"rangegate/webhook"
@@ -121,7 +122,7 @@ func New(ctx context.Context, settings Settings) (*Gateway, error) {
 		settings.Outside.Store = openStore
 	}
 	g := &Gateway{
-		settings: settings, version: settings.Version, log: settings.Log, read: settings.Read,
+		settings: settings, version: settings.Version, log: loglevel.OfProcess(settings.Log), read: settings.Read,
 		failed:   make(chan error, 4),
 		registry: prometheus.NewRegistry(),
 	}
@@ -430,7 +431,7 @@ func (g *Gateway) refreshSessions(ctx context.Context) {
 // level.
 func setLogLevel(level config.Level) {
 	parsed, _ := zerolog.ParseLevel(string(level))
-	zerolog.SetGlobalLevel(parsed)
+	loglevel.Set(parsed)
 }
 
 // UserAgent is what the gateway calls itself where it is a client.

@@ -24,6 +24,7 @@ import (
 	"rangegate/lanes"
 	"rangegate/lanes/link"
 	"rangegate/lanes/link/websocket"
+	"rangegate/lanes/loglevel"
 	"rangegate/webhook"
 	"rangegate/webhook/egress"
 )
@@ -177,7 +178,7 @@ func (g *Gateway) productsClient(id uuid.UUID, p *config.Products, environment c
 		URL: p.URL, Timeout: p.Timeout, UserAgent: UserAgent(g.version), Metrics: g.catalog,
 		Transport:  productsTransport(p, environment, productConnections),
 		SecureOnly: environment == config.InProduction,
-		Log:        g.log.With().Stringer("range_id", id).Logger(),
+		Log:        loglevel.OfRange(g.log, id),
 		Tracer:     g.tracer,
 	})
 }

@@ -23,6 +23,7 @@ var rules = []struct {
 	{"lanes/replay", []string{"lanes"}},
 	{"lanes/store", []string{"lanes"}},
 	{"lanes/tracing", []string{"lanes"}},
+	{"lanes/loglevel", nil},
 	{"lanes", nil},
 	{"webhook/egress", nil},
 	{"webhook", []string{"lanes", "lanes/tracing", "webhook/egress"}},
@@ -32,7 +33,10 @@ var rules = []struct {
 	{"actors/clock", []string{"lanes"}},
 	{
 		"actors/commit",
-		[]string{"actors/clock", "actors/idempotency", "actors/metrics", "lanes", "lanes/store", "lanes/tracing"},
+		[]string{
+			"actors/clock", "actors/idempotency", "actors/metrics", "lanes",
+			"lanes/loglevel", "lanes/store", "lanes/tracing",
+		},
 	},
 	{"actors/delivery", []string{"actors/clock", "actors/commit", "actors/idempotency", "actors/metrics", "lanes"}},
 	{"actors/hardware", []string{"lanes", "lanes/link"}},
@@ -47,11 +51,12 @@ var rules = []struct {
 	{"actors", []string{
 		"actors/board", "actors/clock", "actors/commit", "actors/delivery", "actors/hardware",
 		"actors/history", "actors/holds", "actors/idempotency", "actors/metrics", "actors/nodes", "actors/purchases",
-		"actors/simulation", "actors/supervised", "lanes", "lanes/link", "lanes/store", "lanes/tracing", "webhook",
+		"actors/simulation", "actors/supervised", "lanes", "lanes/link", "lanes/loglevel", "lanes/store",
+		"lanes/tracing", "webhook",
 	}},
 	{"docs", nil},
 	{"api/endpoint", nil},
-	{"api", []string{"api/endpoint", "lanes", "catalog", "lanes/tracing", "webhook", "docs"}},
+	{"api", []string{"api/endpoint", "lanes", "lanes/loglevel", "catalog", "lanes/tracing", "webhook", "docs"}},
 	{
 		"cmd",
 		[]string{
@@ -66,6 +71,7 @@ var rules = []struct {
 			"config",
 			"lanes",
 			"lanes/link",
+			"lanes/loglevel",
 			"lanes/replay",
 			"lanes/store",
 			"lanes/tracing",

@@ -32,7 +32,7 @@ func TestALanesEveningByOneFilter(t *testing.T) {
 		}
 	}
 	require.NotEmpty(t, filter)
-	require.Len(t, lines, 3)
+	require.Len(t, lines, 4)
 	run := func(script, dir string) string {
 		t.Helper()
 		script = strings.ReplaceAll(script, "http://127.0.0.1:9090", playground.Operations)
@@ -50,7 +50,7 @@ func TestALanesEveningByOneFilter(t *testing.T) {
 	playground.HoldRange(true)
 	playground.HoldRange(false)
 	output := run(strings.Join(lines, "\n"), t.TempDir())
-	for _, want := range []string{`"kind":"lane"`, `"live":12`, `"command":"release"`, `{"level":"debug"}`} {
+	for _, want := range []string{`"kind":"lane"`, `"live":12`, `"command":"release"`, `{"level":"debug"}`, `"debug":{"range_id":`} {
 		require.Contains(t, output, want)
 	}
 	support.Eventually(t, "the session is resumed", func() bool {
