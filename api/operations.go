@@ -102,9 +102,9 @@ func NewOperations(s Operations) http.Handler {
 	r.Route("/debug/pprof", func(r chi.Router) {
 		r.Use(guard)
 		r.Get("/", pprof.Index)
-		r.Get("/profile", pprof.Profile)
-		r.Get("/trace", pprof.Trace)
-		r.Get("/{profile}", pprof.Index)
+		r.Get("/profile", recorded(pprof.Profile, a.Fail))
+		r.Get("/trace", recorded(pprof.Trace, a.Fail))
+		r.Get("/{profile}", recorded(pprof.Index, a.Fail))
 	})
 	a.Mount(r, "/debug/flight", []endpoint.Endpoint{flightEndpoint(s.Flight)}, guard)
 	r.With(guard).Get("/debug/flight/newest", newestDump(s.Flight, a.Fail))

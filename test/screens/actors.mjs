@@ -192,6 +192,18 @@ await story(async () => {
   await choice("Range").selectOption("all ranges");
   await rows("Ranges").nth(2).waitFor();
 
+  const [saved] = await Promise.all([
+    page.waitForEvent("download"),
+    (async () => {
+      await page.getByRole("button", { name: "Download the heap" }).click();
+      await eventually("the second click", async () => {
+        await page.getByRole("button", { name: "Download the heap: sure?" }).click({ timeout: 1_000 }).catch(() => {});
+        return await page.getByText("It is saved.").count() === 1;
+      });
+    })(),
+  ]);
+  assert.equal(saved.suggestedFilename(), "rangegate-heap.pprof");
+
   tell("One lane, by keyboard, with what it was asked");
   const slowest = page.getByRole("table", { name: "The slowest commands" }).getByRole("link", { name: "Lane 1" });
   await slowest.waitFor();

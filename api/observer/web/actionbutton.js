@@ -7,8 +7,8 @@ const MIN_INTERVAL = 350; // ms; faster clicks are one double click
 
 // actionButton creates the button of the action with that name, with the place where its outcome stands. pathOf() is the address to ask,
 // token() the operator's. A form that must be filled in is given as {form, body, done}: body() is what is sent, and done(answer) the sentence
-// about what came of it. method is POST if none is given.
-export function actionButton(t, name, pathOf, token, { form, body, done, method } = {}) {
+// about what came of it. method is POST if none is given; ask(path) is in place of it all.
+export function actionButton(t, name, pathOf, token, { form, body, done, method, ask = (path) => post(path, token(), body?.(), method) } = {}) {
   const words = element("span", {}, t(`action.${name}`));
   const button = element("button.button", { type: "button" }, words);
   const outcome = element("p.outcome", { role: "status" });
@@ -32,7 +32,7 @@ export function actionButton(t, name, pathOf, token, { form, body, done, method 
     }
     disarm();
     try {
-      const answer = await post(pathOf(), token(), body?.(), method);
+      const answer = await ask(pathOf());
       setText(outcome, done?.(answer) ?? t("action_asked", { time: t.seconds(new Date()) }));
     } catch (refused) {
       if (!(refused instanceof Refused)) {

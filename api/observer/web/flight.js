@@ -1,6 +1,7 @@
 // The link to the newest dump of the flight recorder. A browser that follows it by itself sends no token.
 import { element, setText } from "/screens/element.js";
 import { Refused, fetchFile } from "./gateway.js";
+import { save } from "./save.js";
 
 const NEWEST = "/debug/flight/newest";
 
@@ -11,7 +12,7 @@ export function flightLink(t, token) {
     event.preventDefault();
     setText(outcome, "");
     try {
-      save(await fetchFile(NEWEST, token()));
+      save(await fetchFile(NEWEST, token()), "flight.trace");
     } catch (refused) {
       if (!(refused instanceof Refused)) {
         throw refused;
@@ -21,10 +22,4 @@ export function flightLink(t, token) {
   };
   return element("section", {}, element("h2", {}, t("flight")), element("p", {}, t("flight.explained")),
     element("p", {}, element("a", { href: NEWEST, onclick: follow }, t("flight.newest"))), outcome);
-}
-
-function save(content) {
-  const address = URL.createObjectURL(content);
-  element("a", { href: address, download: "flight.trace" }).click();
-  setTimeout(() => URL.revokeObjectURL(address), 0);
 }

@@ -19,7 +19,7 @@ export async function fetchJSON(path, token) {
 
 // fetchFile returns the file at the path as a Blob. It throws only a Refused.
 export async function fetchFile(path, token) {
-  return request(path, token, {}, (response) => response.blob(), FILE_TIMEOUT);
+  return request(path, token, { headers: { Accept: "*/*" } }, (response) => response.blob(), FILE_TIMEOUT);
 }
 
 // post asks for what is at the path (PUT sets it), and returns the body of the answer, null if it has none. It throws only a Refused; with status 0 it is
@@ -33,7 +33,7 @@ async function request(path, token, options, read, timeout = TIMEOUT) {
   let response;
   try {
     response = await fetch(path, {
-      ...options, headers: { ...options.headers, Accept: "application/json", Authorization: `Bearer ${token}` }, cache: "no-store", signal: AbortSignal.timeout(timeout),
+      ...options, headers: { Accept: "application/json", ...options.headers, Authorization: `Bearer ${token}` }, cache: "no-store", signal: AbortSignal.timeout(timeout),
     });
     if (response.ok) {
       return await read(response);

@@ -5,6 +5,7 @@ import { Advisories } from "./advisories.js";
 import { debugLog } from "./debuglog.js";
 import { erase, facts, kindName, laneLink, rangeAddress, redraw, section, stateName, table } from "./draw.js";
 import { flightLink } from "./flight.js";
+import { profiles } from "./profiles.js";
 import { replayForm } from "./replay.js";
 import { milliseconds, moment, span } from "./times.js";
 import { webhookTest } from "./webhooktest.js";
@@ -26,6 +27,7 @@ export class Overview {
   #rest = element("div.part");
   #ofOneRange; // sections with actions
   #flight;
+  #profiles;
 
   // handlers are those of Actors.
   constructor(t, root, handlers) {
@@ -35,7 +37,8 @@ export class Overview {
     this.#ofOneRange = [replayForm, webhookTest, debugLog].map((create) => create(t, () => this.#actors.range, handlers.token));
     this.#flight = flightLink(t, handlers.token);
     this.#flight.hidden = true;
-    root.append(this.#top, this.#advisories.element, this.#actors.element, this.#rest, ...this.#ofOneRange, this.#flight);
+    this.#profiles = profiles(t, handlers.token);
+    root.append(this.#top, this.#advisories.element, this.#actors.element, this.#rest, ...this.#ofOneRange, this.#flight, this.#profiles);
   }
 
   // path is the address of what show shows.
@@ -60,6 +63,7 @@ export class Overview {
     redraw(this.#rest, [shown, this.#actors.range], () => this.#lists(health, one));
     this.#ofOneRange.forEach((section) => (section.hidden = one === null));
     this.#flight.hidden = false;
+    this.#profiles.hidden = this.#actors.range !== "";
     this.#actors.open();
     this.#advisories.refresh(this.#actors.range);
   }
@@ -67,6 +71,7 @@ export class Overview {
   clear() {
     this.#ofOneRange.forEach((section) => (section.hidden = true));
     this.#flight.hidden = true;
+    this.#profiles.hidden = true;
     this.#actors.close();
     this.#advisories.clear();
     erase(this.#top);
