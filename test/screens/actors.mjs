@@ -204,6 +204,27 @@ await story(async () => {
   ]);
   assert.equal(saved.suggestedFilename(), "rangegate-heap.pprof");
 
+  tell("Where nodes are configured, an operator drains one, with a second click");
+  assert.equal(await page.getByRole("heading", { name: "Nodes", exact: true }).count(), 0, "here there are none");
+  const several = await open(context, `${scene.operations}/observer`);
+  const node = (name, here, draining) => ({ name, here, draining, version: "1.0", ranges: 3, refusing: "" });
+  let drained = false;
+  await several.route("**/nodes", (route) => route.fulfill({ json: { nodes: [node("north-1", true, false), node("north-2", false, drained)], ranges_unowned: 0 } }));
+  await several.route("**/nodes/north-2/drain", (route) => {
+    drained = route.request().method() === "POST";
+    return route.fulfill({ status: 204 });
+  });
+  await several.getByLabel("Operations token").fill(scene.operator);
+  await several.keyboard.press("Enter");
+  const nodeRow = several.getByRole("table", { name: "Nodes" }).getByRole("row", { name: "north-2" });
+  await eventually("the second click", async () => {
+    await nodeRow.getByRole("button", { name: "Drain it" }).click({ timeout: 1_000 }).catch(() => {});
+    return drained;
+  });
+  await nodeRow.getByText("drained").waitFor();
+  await lookAt(several, "nodes");
+  await several.close();
+
   tell("One lane, by keyboard, with what it was asked");
   const slowest = page.getByRole("table", { name: "The slowest commands" }).getByRole("link", { name: "Lane 1" });
   await slowest.waitFor();
@@ -279,8 +300,8 @@ await story(async () => {
   await dump.click();
   await small.getByText("There is none: no session was stopped late").waitFor();
   await small.route("**/debug/flight/newest", (route) => route.fulfill({ body: "go 1.26 trace" }));
-  const [saved] = await Promise.all([small.waitForEvent("download"), dump.click()]);
-  assert.equal(saved.suggestedFilename(), "flight.trace");
+  const [dumped] = await Promise.all([small.waitForEvent("download"), dump.click()]);
+  assert.equal(dumped.suggestedFilename(), "flight.trace");
 
   tell("Whoever wants German gets German");
   const seite = await open(await device({ locale: "de-DE" }), `${scene.operations}/observer`);

@@ -5,6 +5,7 @@ import { Advisories } from "./advisories.js";
 import { debugLog } from "./debuglog.js";
 import { erase, facts, kindName, laneLink, rangeAddress, redraw, section, stateName, table } from "./draw.js";
 import { flightLink } from "./flight.js";
+import { Nodes } from "./nodes.js";
 import { profiles } from "./profiles.js";
 import { replayForm } from "./replay.js";
 import { milliseconds, moment, span } from "./times.js";
@@ -28,6 +29,7 @@ export class Overview {
   #ofOneRange; // sections with actions
   #flight;
   #profiles;
+  #nodes;
 
   // handlers are those of Actors.
   constructor(t, root, handlers) {
@@ -35,10 +37,11 @@ export class Overview {
     this.#actors = new Actors(t, handlers);
     this.#advisories = new Advisories(t, handlers.token);
     this.#ofOneRange = [replayForm, webhookTest, debugLog].map((create) => create(t, () => this.#actors.range, handlers.token));
+    this.#nodes = new Nodes(t, handlers.token);
     this.#flight = flightLink(t, handlers.token);
     this.#flight.hidden = true;
     this.#profiles = profiles(t, handlers.token);
-    root.append(this.#top, this.#advisories.element, this.#actors.element, this.#rest, ...this.#ofOneRange, this.#flight, this.#profiles);
+    root.append(this.#top, this.#advisories.element, this.#actors.element, this.#rest, ...this.#ofOneRange, this.#nodes.element, this.#flight, this.#profiles);
   }
 
   // path is the address of what show shows.
@@ -66,6 +69,7 @@ export class Overview {
     this.#profiles.hidden = this.#actors.range !== "";
     this.#actors.open();
     this.#advisories.refresh(this.#actors.range);
+    this.#nodes.refresh();
   }
 
   clear() {
@@ -74,6 +78,7 @@ export class Overview {
     this.#profiles.hidden = true;
     this.#actors.close();
     this.#advisories.clear();
+    this.#nodes.clear();
     erase(this.#top);
     erase(this.#rest);
   }

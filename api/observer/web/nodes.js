@@ -1,0 +1,53 @@
+// The section of the nodes that share a store, each with a button that drains it.
+import { element } from "/screens/element.js";
+import { actionButton } from "./actionbutton.js";
+import { redraw, table } from "./draw.js";
+import { Refused, fetchJSON } from "./gateway.js";
+
+const NOT_FOUND = 404; // no nodes are configured
+
+export class Nodes {
+  #t;
+  #token;
+  #configured = true; // until the gateway says otherwise
+  #list = element("div");
+
+  // token() is the operator's.
+  constructor(t, token) {
+    this.#t = t;
+    this.#token = token;
+    this.element = element("section", { hidden: true }, element("h2", {}, t("nodes")), element("p", {}, t("nodes.explained")), this.#list);
+  }
+
+  // refresh shows the nodes as they are now, where nodes are configured. What the gateway does not answer stays as it was.
+  async refresh() {
+    if (!this.#configured) {
+      return;
+    }
+    try {
+      this.#show((await fetchJSON("/nodes", this.#token())).nodes);
+    } catch (refused) {
+      if (!(refused instanceof Refused)) {
+        throw refused;
+      }
+      this.#configured = refused.status !== NOT_FOUND;
+    }
+  }
+
+  clear() {
+    this.#configured = true;
+    this.element.hidden = true;
+  }
+
+  #show(nodes) {
+    const t = this.#t;
+    this.element.hidden = false;
+    redraw(this.#list, nodes.map(({ name, version, here, ranges, draining, refusing }) => [name, version, here, ranges, draining, refusing]), () => [table(t("nodes"), [
+      { title: t("nodes.name"), cell: ({ name, here }) => (here ? t("nodes.here", { name }) : name) },
+      { title: t("nodes.version"), cell: ({ version }) => version },
+      { title: t("ranges"), cell: ({ ranges }) => t.number(ranges), number: true },
+      { title: t("ranges.state"), cell: ({ draining, refusing }) => (draining ? t("nodes.draining") : refusing || t("nodes.serves")) },
+      { title: t("nodes.drain"), cell: ({ name, draining }) => (draining ? "" : actionButton(t, "drain", () => `/nodes/${encodeURIComponent(name)}/drain`, this.#token)) },
+    ], nodes, t("none"))]);
+  }
+}
