@@ -1,8 +1,6 @@
 package actors
 
 import (
-	"bytes"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -310,7 +308,7 @@ func TestAnOperatorHasEventsSentAgain(t *testing.T) {
 
 // That an operator has tested a webhook is on record, and the log says what came of it.
 func TestATestOfAWebhookIsOnRecord(t *testing.T) {
-	logs := &bytes.Buffer{}
+	logs := &logRecorder{}
 	runFixture(t, func(t *testing.T, f *fixture) {
 		require.NoError(t, f.NoteWebhookTest(f.requestContext(), "root", "pos", ""))
 		require.NoError(t, f.NoteWebhookTest(f.requestContext(), "root", "", "the connection was refused"))
@@ -325,16 +323,16 @@ func TestATestOfAWebhookIsOnRecord(t *testing.T) {
 
 // A lane that an operator has logged at debug writes what it saves into the log; its neighbour does not.
 func TestALaneIsLoggedAtDebug(t *testing.T) {
-	logs, before := &bytes.Buffer{}, zerolog.GlobalLevel()
+	logs, before := &logRecorder{}, zerolog.GlobalLevel()
 	t.Cleanup(func() { loglevel.Set(before) })
 	runFixture(t, func(t *testing.T, f *fixture) {
 		loglevel.Set(zerolog.InfoLevel)
 		id := f.Layout().Range
 		saved := func(lane int) int {
-			logs.Reset()
+			before := len(logs.lines(t, "saved"))
 			f.stop(f.create(lane, 30))
 			synctest.Wait()
-			return strings.Count(logs.String(), `"message":"saved"`)
+			return len(logs.lines(t, "saved")) - before
 		}
 		require.Zero(t, saved(0))
 		require.NoError(t, f.NoteDebug(f.requestContext(), "root", f.laneID(0)))

@@ -90,6 +90,7 @@ func TestTheLogInAPipeIsJSON(t *testing.T) {
 			path, err := exec.LookPath("rangegate")
 			require.NoError(t, err)
 			command := exec.CommandContext(t.Context(), path, args...)
+			command.Env = withoutSettings()
 			pipe, err := command.StderrPipe()
 			require.NoError(t, err)
 			require.NoError(t, command.Start())

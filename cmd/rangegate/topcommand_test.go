@@ -233,15 +233,20 @@ func (p *terminalOf) settings() unix.Termios {
 	return *settings
 }
 
+// withoutSettings is the environment without settings of rangegate, which are of the tests or of whoever runs them.
+func withoutSettings() []string {
+	return slices.DeleteFunc(os.Environ(), func(setting string) bool {
+		return strings.HasPrefix(setting, "RANGEGATE_")
+	})
+}
+
 // run starts rangegate as a shell does, in the foreground of the terminal.
 func (p *terminalOf) run(args ...string) {
 	path, err := exec.LookPath("rangegate") // testscript.Main has put it in the path
 	require.NoError(p.t, err)
 	p.command = exec.CommandContext(p.t.Context(), path, args...)
 	p.command.Stdin, p.command.Stdout, p.command.Stderr = p.device, p.device, p.device
-	p.command.Env = slices.DeleteFunc(os.Environ(), func(setting string) bool {
-		return strings.HasPrefix(setting, "RANGEGATE_") // of the tests, or of whoever runs them
-	})
+	p.command.Env = withoutSettings()
 	p.command.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 0}
 	require.NoError(p.t, p.command.Start())
 }
