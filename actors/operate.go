@@ -56,9 +56,9 @@ func (o *Observer) RestartLane(ctx context.Context, who string, lane uuid.UUID) 
 
 // RedeliverEvents has the selected events sent to their webhook again, on record for who, as Redeliver does, whose
 // errors it returns.
-func (o *Observer) RedeliverEvents(ctx context.Context, who string, selection lanes.EventSelection) (lanes.Redelivery,
-	error,
-) {
+func (o *Observer) RedeliverEvents(
+	ctx context.Context, who string, selection lanes.EventSelection,
+) (lanes.Redelivery, error) {
 	if err := context.Cause(o.r.life); err != nil {
 		return lanes.Redelivery{}, err
 	}

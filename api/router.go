@@ -122,9 +122,7 @@ func New(s Settings) http.Handler {
 		version2 = append(version2, simulate.Handlers{
 			Forced:  forced,
 			RangeOf: ofRequest(s.Simulate),
-			ProductsOf: func(ctx context.Context) (simulate.Products,
-				error,
-			) {
+			ProductsOf: func(ctx context.Context) (simulate.Products, error) {
 				return s.Products(request.RangeID(ctx))
 			},
 		}.Endpoints()...)

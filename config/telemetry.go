@@ -129,8 +129,8 @@ func (t *Telemetry) applySampler(given map[string]string, found *faults) {
 	if name == "" {
 		return
 	}
-	sampler, known := samplers[name]
-	if !known {
+	sampler, named := samplers[name]
+	if !named {
 		found.add(
 			path(otelSampler),
 			"wants always_on, always_off, traceidratio, or one of these with parentbased_ before it",

@@ -42,9 +42,7 @@ func Trace(next http.Handler) http.Handler {
 		}
 		attributes := append(
 			make([]attribute.KeyValue, 0, 5),
-			tracing.Method.String(
-				atMost(maxLoggedMethod, r.Method),
-			),
+			tracing.Method.String(atMost(maxLoggedMethod, r.Method)),
 			tracing.Route.String(route),
 			tracing.Status.Int(status),
 		)

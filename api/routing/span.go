@@ -26,9 +26,7 @@ func (r *Router) record(f *forwarding, i *request.Info, began time.Time) {
 		Began:  began,
 		Ended:  time.Now(),
 		Attributes: []attribute.KeyValue{
-			tracing.RangeID.String(
-				f.rangeID.String(),
-			),
+			tracing.RangeID.String(f.rangeID.String()),
 			tracing.Node.String(f.owner.Name),
 			tracing.Outcome.String(f.outcome),
 		},

@@ -81,9 +81,9 @@ func (o StartOrder) Instant(now lanes.Instant) (lanes.Instant, error) {
 	return now.Add(ahead), nil
 }
 
-func (h Handlers) schedule(ctx context.Context, order StartOrder, key *lanes.KeyOf[lanes.StartView]) (lanes.StartView,
-	error,
-) {
+func (h Handlers) schedule(
+	ctx context.Context, order StartOrder, key *lanes.KeyOf[lanes.StartView],
+) (lanes.StartView, error) {
 	r, err := h.RangeOf(ctx)
 	if err != nil {
 		return lanes.StartView{}, err

@@ -193,17 +193,15 @@ func (w *world) start(m *machine) {
 	c.Store.SQLite = filepath.Join("unused", m.name)
 	outside := gateway.Outside{
 		Listen: func(address string) (net.Listener, error) { return w.network.listen(m, address) },
-		Store: func(_ context.Context, c config.Store, _ prometheus.Registerer,
-			_ zerolog.Logger,
+		Store: func(
+			_ context.Context, c config.Store, _ prometheus.Registerer, _ zerolog.Logger,
 		) (gateway.Stores, error) {
 			return w.stores(m, store.Retention(c.Retention)), nil
 		},
 		Clock:    m.clk,
 		Lanes:    &links{world: w, machine: m, life: l},
 		Webhooks: &way{integrator: w.integrator, machine: m, life: l},
-		Dial: func(ctx context.Context, _, address string) (net.Conn,
-			error,
-		) {
+		Dial: func(ctx context.Context, _, address string) (net.Conn, error) {
 			return w.network.dial(ctx, m, address)
 		},
 	}

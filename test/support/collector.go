@@ -105,9 +105,7 @@ func (c *Collector) receive(w http.ResponseWriter, r *http.Request) {
 
 func tracedSpan(span *traces.Span, resource map[string]string) TracedSpan {
 	traced := TracedSpan{
-		Trace: hex.EncodeToString(
-			span.TraceId,
-		),
+		Trace:      hex.EncodeToString(span.TraceId),
 		ID:         hex.EncodeToString(span.SpanId),
 		Parent:     hex.EncodeToString(span.ParentSpanId),
 		Name:       span.Name,

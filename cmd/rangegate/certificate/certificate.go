@@ -195,9 +195,7 @@ func (w *Watcher) Config() *tls.Config {
 	if w.ca == "" {
 		return &tls.Config{
 			MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
-			GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate,
-				error,
-			) {
+			GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 				return w.current.Load().Certificate, nil
 			},
 		}

@@ -99,7 +99,7 @@ type lostRange struct {
 func (s *single) reclaimLost() {
 	ticker := time.NewTicker(lookAfter)
 	defer ticker.Stop()
-	known := map[uuid.UUID]lostRange{}
+	former := map[uuid.UUID]lostRange{}
 	for {
 		select {
 		case <-s.life.Done():
@@ -108,13 +108,13 @@ func (s *single) reclaimLost() {
 		}
 		lost := map[uuid.UUID]lostRange{}
 		for _, id := range s.actors.Lost() {
-			if found, served := s.look(id, known[id]); served {
+			if found, served := s.look(id, former[id]); served {
 				lost[id] = found
 			} else {
 				s.reclaim(id)
 			}
 		}
-		known = lost
+		former = lost
 	}
 }
 

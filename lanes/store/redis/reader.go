@@ -419,9 +419,7 @@ func (s *Store) Restore(ctx context.Context, whole store.Batch) error {
 
 func (s *Store) restore(ctx context.Context, whole store.Batch) error {
 	keys, staging := keysOf(whole.Range).list(), stagingKeysOf(whole.Range).list()
-	if _, err := call(ctx, s, func(ctx context.Context) (int64,
-		error,
-	) {
+	if _, err := call(ctx, s, func(ctx context.Context) (int64, error) {
 		return s.reads.Del(ctx, staging...).Result()
 	}); err != nil {
 		return err

@@ -197,14 +197,8 @@ func TestTheTreeOfAPurchase(t *testing.T) {
 		_, _ = io.WriteString(w, list)
 	})
 	g := serve(t, collector, receiver, []string{support.Lane(1, "screen_key: the-key-of-screen-1")})
-	session := g.POS().Expect(
-		201,
-		"POST",
-		"/sessions",
-		strings.Replace(order(1), "{", `{"enable_purchasing":true,`, 1),
-	).SessionID(
-		t,
-	)
+	purchasing := strings.Replace(order(1), "{", `{"enable_purchasing":true,`, 1)
+	session := g.POS().Expect(201, "POST", "/sessions", purchasing).SessionID(t)
 	jar, err := cookiejar.New(nil)
 	require.NoError(t, err)
 	screen, page := &http.Client{Jar: jar}, g.API+"/lane/"+support.LaneID(1)
