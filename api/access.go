@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"net/http"
@@ -112,36 +111,5 @@ func perRange(
 			}
 			next.ServeHTTP(w, r)
 		})
-	}
-}
-
-// The maximum number of requests that are carried out at a time: a range that does not respond leaves room
-// for the others.
-const (
-	maxConcurrent      = 4096
-	maxRangeConcurrent = maxConcurrent / 2
-)
-
-// limitConcurrency returns the function that admits a request of an authenticated range, or refuses it with
-// `overloaded`. It has no queue, which would only delay all requests.
-func limitConcurrency(
-	ranges Credentials, refuse func(),
-) func(context.Context) (release func(), err error) {
-	process, byRange := make(screens.Slots, maxConcurrent), map[uuid.UUID]screens.Slots{}
-	for id := range ranges {
-		byRange[id] = make(screens.Slots, maxRangeConcurrent)
-	}
-	return func(ctx context.Context) (release func(), err error) {
-		slots := byRange[request.RangeID(ctx)]
-		admitted := slots.TryAcquire()
-		if admitted && !process.TryAcquire() {
-			slots.Release()
-			admitted = false
-		}
-		if !admitted {
-			refuse()
-			return nil, screens.Overloaded("requests are being carried out; nothing was changed")
-		}
-		return func() { process.Release(); slots.Release() }, nil
 	}
 }

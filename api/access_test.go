@@ -128,7 +128,7 @@ func TestAStuckRangeLeavesRoomForOthers(t *testing.T) {
 		body := `{"customer_name":"Jo","lane_id":"` + theLane + `","group_id":"` + theGroup + `","duration":30}`
 		other := []string{"range-id", otherRange, "token", otherToken}
 		var waiting sync.WaitGroup
-		for range maxRangeConcurrent {
+		for range mostRoom / 2 {
 			waiting.Go(func() { sendAuthorized(h, "POST", prefix2+"/sessions", body) })
 		}
 		synctest.Wait()

@@ -22,6 +22,7 @@ type Limiters struct {
 	operators    *screens.AttemptLimiter[netip.Prefix] // wrong operations tokens
 	screenKeys   *screens.AttemptLimiter[netip.Prefix]
 	shooterPages *screens.AttemptLimiter[netip.Prefix]
+	admission    *admission
 }
 
 // NewLimiters returns limiters that remember nothing.
@@ -33,6 +34,7 @@ func NewLimiters() *Limiters {
 		operators:    screens.NewAttemptLimiter[netip.Prefix](nil),
 		screenKeys:   screens.NewAttemptLimiter[netip.Prefix](screens.PerMinute(screens.MaxWrongKeys)),
 		shooterPages: screens.NewAttemptLimiter[netip.Prefix](screens.PerMinute(shooterpage.MaxWrongAddresses)),
+		admission:    newAdmission(),
 	}
 }
 

@@ -89,7 +89,7 @@ func New(s Settings) http.Handler {
 		Errors: posErrors, GuardCodes: []string{"unauthorized", "too_many_requests", "overloaded"},
 		WriteGuardCodes: []string{"forbidden"},
 		Timeout:         timeout, Defect: logDefect,
-		Admit:       limitConcurrency(s.Credentials, traffic.ofProcess()),
+		Admit:       s.Limiters.admission.limit(traffic.ofProcess()),
 		ReservePage: pages.reserve,
 		Context:     request.Track(s.Log, s.Tracer),
 		KeyReused: func(ctx context.Context, name, fingerprint string) bool {

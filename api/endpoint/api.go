@@ -26,14 +26,15 @@ type API struct {
 	GuardCodes []string
 	// WriteGuardCodes are those of the middlewares that only requests other than GET get.
 	WriteGuardCodes []string
-	// Context extends the context of every request. parent is the valid traceparent that the trace id is of, or empty.
-	// nil: the context stays as it is.
+	// Context extends the context of every request. parent is the valid traceparent that the trace id is of, or
+	// empty. nil: the context stays as it is.
 	Context func(ctx context.Context, traceID, parent string) context.Context
 	// Timeout is how long an endpoint may take, unless it is declared WithoutTimeout. Zero: no limit.
 	Timeout time.Duration
-	// Admit is called before a request that was read is carried out, and release after it. nil: every request
-	// is admitted.
-	Admit func(context.Context) (release func(), err error)
+	// Admit is called before a request that was read is carried out, and release after it, with what came of
+	// it. closes: the input of the request has the method Closes, which says so. nil: every request is
+	// admitted.
+	Admit func(ctx context.Context, closes bool) (release func(error), err error)
 	// ReservePage waits for the room of one page of records, for a bounded time, or refuses the request. nil:
 	// there is room for every page.
 	ReservePage func(context.Context) (PageRoom, error)
@@ -51,9 +52,9 @@ var ownCodes = []string{
 	"timeout", "internal",
 }
 
-// Router returns a router that gives every response a trace id and every failure the one error body, also for unknown
-// paths, wrong methods and panics. The observers (access log, metrics) see each request with its trace id and its final
-// status. It panics if Errors lacks one of the package's own codes.
+// Router returns a router that gives every response a trace id and every failure the one error body, also for
+// unknown paths, wrong methods and panics. The observers (access log, metrics) see each request with its trace
+// id and its final status. It panics if Errors lacks one of the package's own codes.
 func (a *API) Router(observers ...func(http.Handler) http.Handler) *chi.Mux {
 	for _, code := range ownCodes {
 		a.Errors.lookUp(code)
@@ -67,9 +68,9 @@ func (a *API) Router(observers ...func(http.Handler) http.Handler) *chi.Mux {
 	return r
 }
 
-// Mount puts endpoints under prefix, behind guards: authentication and limits, outermost first. The guards run before
-// the prefix's own routing, so that an unauthenticated client gets 401 for every path and method and cannot probe them.
-// It panics if an endpoint names a code that Errors lacks.
+// Mount puts endpoints under prefix, behind guards: authentication and limits, outermost first. The guards run
+// before the prefix's own routing, so that an unauthenticated client gets 401 for every path and method and
+// cannot probe them. It panics if an endpoint names a code that Errors lacks.
 func (a *API) Mount(r chi.Router, prefix string, endpoints []Endpoint, guards ...func(http.Handler) http.Handler) {
 	r.Route(prefix, func(r chi.Router) {
 		r.Use(guards...)
@@ -103,14 +104,14 @@ func (a *API) serve(e Endpoint, w http.ResponseWriter, r *http.Request) error {
 
 // runAdmitted runs do if the request is admitted. Reading and writing, which a slow client can delay, are
 // outside of it.
-func runAdmitted[Out any](ctx context.Context, a *API, do func() (Out, error)) (Out, error) {
+func runAdmitted[In, Out any](ctx context.Context, a *API, input In, do func() (Out, error)) (out Out, err error) {
 	if a.Admit != nil {
-		release, err := a.Admit(ctx)
-		if err != nil {
-			var none Out
-			return none, err
+		closer, closes := any(input).(interface{ Closes() bool })
+		release, refusal := a.Admit(ctx, closes && closer.Closes())
+		if refusal != nil {
+			return out, refusal
 		}
-		defer release()
+		defer func() { release(err) }()
 	}
 	return do()
 }

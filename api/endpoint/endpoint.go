@@ -124,7 +124,7 @@ func handle[In, Out any](
 		}
 		defer room.Written()
 		defer room.Encoded()
-		out, err := runAdmitted(ctx, a, func() (Out, error) { return do(ctx, input) })
+		out, err := runAdmitted(ctx, a, input, func() (Out, error) { return do(ctx, input) })
 		if err != nil {
 			return err
 		}
@@ -198,7 +198,7 @@ func Command[C, A, Out any, K ~struct {
 			render := func(result A) (int, []byte) { return status, encode(show(command, result)) }
 			key = &K{Name: name, Fingerprint: in.fingerprint(), Render: render}
 		}
-		result, err := runAdmitted(ctx, a, func() (A, error) { return do(ctx, command, key) })
+		result, err := runAdmitted(ctx, a, command, func() (A, error) { return do(ctx, command, key) })
 		if err == nil {
 			return respond(w, status, show(command, result), func() {}, nil)
 		}

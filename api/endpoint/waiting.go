@@ -55,7 +55,7 @@ func Stream[In any](
 		if len(in.faults) > 0 {
 			return in.faults
 		}
-		follow, err := runAdmitted(ctx, a, func() (func(http.ResponseWriter, *http.Request), error) {
+		follow, err := runAdmitted(ctx, a, input, func() (func(http.ResponseWriter, *http.Request), error) {
 			limited, cancel := a.limitTime(ctx, w)
 			defer cancel()
 			return open(limited, input)

@@ -114,6 +114,9 @@ func readPatch(in *endpoint.Input) patch {
 	}
 }
 
+// Closes reports whether the session ends, and its fire line is closed (endpoint.API.Admit).
+func (p patch) Closes() bool { return p.minutes == 0 }
+
 func (p patch) command() lanes.Command {
 	if p.minutes == 0 {
 		return lanes.Stop{Session: p.session, By: lanes.ByPOS}

@@ -227,6 +227,16 @@ type order struct {
 	command lanes.Command
 }
 
+// Closes reports whether the order closes the fire line (endpoint.API.Admit).
+func (o order) Closes() bool {
+	switch o.command.(type) {
+	case lanes.Stop, lanes.Pause:
+		return true
+	default:
+		return false
+	}
+}
+
 // command declares the endpoint of a command to a session.
 func (h Handlers) command(
 	name, summary string, read func(in *endpoint.Input, id uuid.UUID) lanes.Command, codes ...string,

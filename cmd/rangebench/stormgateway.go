@@ -46,7 +46,11 @@ func (stormGateway) Run() error {
 	return errors.Join(err, serving.Wait())
 }
 
-// config has the defaults of a gateway in everything that a storm comes up against.
+// stormQueue is how many events may wait for the webhook: all of a storm. An event beyond the queue is sent by a retry,
+// after newer ones of its lane, and the receiver could not tell it from one in the wrong order.
+const stormQueue = 1_000_000
+
+// config has the defaults of a gateway in everything else that a storm comes up against.
 func (s stormServing) config() config.Config {
 	c := config.Playground(1, s.Dir, "127.0.0.1:0", s.Webhook)
 	c.Operations.Address = "127.0.0.1:0"
@@ -64,6 +68,7 @@ func (s stormServing) config() config.Config {
 		r.Groups = []config.Group{{ID: stormGroup(n), Name: "Public"}}
 		hook := *demo.Webhook
 		hook.Retry = &config.Retry{For: time.Hour}
+		hook.Queue = stormQueue
 		r.Webhook, r.Lanes = &hook, nil
 		for i := range s.Lanes {
 			lane := demo.Lanes[0]
