@@ -44,7 +44,7 @@ var experiments = []experiment{
 	ceasefireSmall, ceasefireLarge,
 	relaySmall,
 	redial,
-	deliveries, redelivering, retrying, eventStreams, openScreens,
+	deliveries, redelivering, retrying, eventStreams, openScreens, beingObserved,
 	memory,
 	startUp,
 	growth, manyRanges,

@@ -51,16 +51,23 @@ func (e expiry) measure(ctx context.Context, t *trial) error {
 		}
 	}
 	return t.compare(ctx, e.rounds,
-		func(ctx context.Context) ([]float64, error) { return e.ours(ctx, t) },
+		func(ctx context.Context) ([]float64, error) { return e.ours(ctx, t, nothingBeside) },
 		func(ctx context.Context) ([]float64, error) { return e.bare(ctx, t) },
 		figure("p99"), figure("p99.9"))
 }
 
+// beside is called when the range is up, and end when all sessions have ended.
+type beside func(g *gateway, r *actors.Range) (end func() error, err error)
+
+func nothingBeside(*gateway, *actors.Range) (end func() error, err error) {
+	return func() error { return nil }, nil
+}
+
 // ours starts a range whose sessions are about to end. A machine that is too slow for the first deadline gets
 // more time.
-func (e expiry) ours(ctx context.Context, t *trial) ([]float64, error) {
+func (e expiry) ours(ctx context.Context, t *trial, also beside) ([]float64, error) {
 	for lead := e.lead(); ; lead *= 2 {
-		late, inTime, err := e.once(ctx, t, lead)
+		late, inTime, err := e.once(ctx, t, lead, also)
 		if err != nil || inTime {
 			return tails(late), err
 		}
@@ -73,7 +80,9 @@ func (e expiry) lead() time.Duration {
 	return 2*time.Second + time.Duration(e.lanes)*100*time.Microsecond
 }
 
-func (e expiry) once(ctx context.Context, t *trial, lead time.Duration) (late []float64, inTime bool, err error) {
+func (e expiry) once(
+	ctx context.Context, t *trial, lead time.Duration, also beside,
+) (late []float64, inTime bool, err error) {
 	g, err := newGatewayOn(t.store())
 	if err != nil {
 		return nil, false, err
@@ -93,6 +102,11 @@ func (e expiry) once(ctx context.Context, t *trial, lead time.Duration) (late []
 	if err := linksUp(ctx, r); err != nil {
 		return nil, false, err
 	}
+	end, err := also(g, r)
+	if err != nil {
+		return nil, false, err
+	}
+	defer func() { err = errors.Join(err, end()) }()
 	if !g.clock.Now().Before(deadline(0)) {
 		return nil, false, nil
 	}

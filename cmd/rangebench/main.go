@@ -26,6 +26,7 @@ type commands struct {
 	Viewers     viewers     `cmd:"" hidden:""`
 	Callers     callers     `cmd:"" hidden:""`
 	Receiver    receiver    `cmd:"" hidden:""`
+	Observers   observers   `cmd:"" hidden:""`
 	Apart       isolated    `cmd:"" hidden:""`
 
 	FairGateway  fairGateway  `cmd:"" hidden:""`
