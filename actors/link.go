@@ -13,9 +13,9 @@ import (
 	"rangegate/actors/board"
 	"rangegate/actors/hardware"
 	"rangegate/actors/holds"
+	"rangegate/actors/loglevel"
 	"rangegate/lanes"
 	"rangegate/lanes/link"
-	"rangegate/lanes/loglevel"
 )
 
 // errRenewed is no failure: the hardware is reached in another way from now on.

@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rangegate/actors/delivery"
+	"rangegate/actors/loglevel"
 	"rangegate/lanes"
-	"rangegate/lanes/loglevel"
 	"rangegate/lanes/store"
 )
 

@@ -15,11 +15,11 @@ import (
 	"rangegate/actors/delivery"
 	"rangegate/actors/history"
 	"rangegate/actors/idempotency"
+	"rangegate/actors/loglevel"
 	"rangegate/actors/purchases"
 	"rangegate/actors/simulation"
 	"rangegate/actors/supervised"
 	"rangegate/lanes"
-	"rangegate/lanes/loglevel"
 	"rangegate/lanes/store"
 )
 

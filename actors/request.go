@@ -13,9 +13,9 @@ import (
 	"rangegate/actors/commit"
 	"rangegate/actors/holds"
 	"rangegate/actors/idempotency"
+	"rangegate/actors/loglevel"
 	"rangegate/actors/supervised"
 	"rangegate/lanes"
-	"rangegate/lanes/loglevel"
 	"rangegate/lanes/trace"
 )
 

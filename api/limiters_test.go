@@ -78,6 +78,7 @@ func TestTheLimitOnWrongOperationsTokens(t *testing.T) {
 		Tokens: operationsTokens("operator"), Metrics: prometheus.NewRegistry(), Ready: func() error { return nil },
 		Log:       zerolog.Nop(),
 		KnownHost: func(string) bool { return true }, Limiters: limiters, Traffic: NewTraffic(prometheus.NewRegistry()),
+		LogLevel: &fakeLogLevel{},
 	}
 	h := NewOperations(s)
 	guess := func() int { return send(h, "GET", "/log-level", "Authorization", "Bearer guess").Code }

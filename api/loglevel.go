@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
@@ -12,8 +13,23 @@ import (
 	"rangegate/api/request"
 	"rangegate/api/routing"
 	"rangegate/lanes"
-	"rangegate/lanes/loglevel"
 )
+
+// LogLevel is the lowest level that the process logs. A range or one of its lanes may be logged at debug for a while.
+type LogLevel interface {
+	// Process returns the level of the process, and what is logged at debug; nil: nothing.
+	Process() (zerolog.Level, *Debugged)
+	// Set sets the level of the process, and ends the other one.
+	Set(zerolog.Level)
+	// Debug has a range logged at debug, or only a lane of it, until the time in its answer, or the next Set or Debug.
+	Debug(rangeID, lane uuid.UUID) Debugged
+}
+
+// Debugged is a range, or one of its lanes, that is logged at debug.
+type Debugged struct {
+	Range, Lane uuid.UUID // Lane is uuid.Nil for the whole range
+	Until       time.Time
+}
 
 // logLevelView is the lowest level that is logged, as the configuration names it.
 type logLevelView struct {
@@ -39,7 +55,7 @@ type logLevelChange struct {
 func (s Operations) logLevelEndpoints() []endpoint.Endpoint {
 	return []endpoint.Endpoint{
 		endpoint.Handle("GET", "/", 200, "The lowest level that is logged", endpoint.NoInput,
-			func(context.Context, endpoint.Empty) (logLevelView, error) { return currentLogLevel(), nil }),
+			func(context.Context, endpoint.Empty) (logLevelView, error) { return s.currentLogLevel(), nil }),
 		endpoint.Handle("PUT", "/", 200, "Change the level until the gateway restarts, or of one range for a while",
 			readLogLevel, s.setLogLevel),
 	}
@@ -58,13 +74,13 @@ func readLogLevel(in *endpoint.Input) logLevelChange {
 	return c
 }
 
-func currentLogLevel() logLevelView {
-	level, exception := loglevel.Process()
+func (s Operations) currentLogLevel() logLevelView {
+	level, debugged := s.LogLevel.Process()
 	view := logLevelView{Level: level.String()}
-	if exception != nil {
-		view.Debug = &debugView{Range: exception.Range, Until: endpoint.Stamp(exception.Until)}
-		if exception.Lane != uuid.Nil {
-			view.Debug.Lane = &exception.Lane
+	if debugged != nil {
+		view.Debug = &debugView{Range: debugged.Range, Until: endpoint.Stamp(debugged.Until)}
+		if debugged.Lane != uuid.Nil {
+			view.Debug.Lane = &debugged.Lane
 		}
 	}
 	return view
@@ -72,7 +88,7 @@ func currentLogLevel() logLevelView {
 
 // setLogLevel changes the level, and logs the change at every level.
 func (s Operations) setLogLevel(ctx context.Context, c logLevelChange) (logLevelView, error) {
-	before, _ := loglevel.Process()
+	before, _ := s.LogLevel.Process()
 	line := request.Log(ctx).Log().Str(zerolog.LevelFieldName, zerolog.LevelInfoValue).Str("who", operatorOf(ctx)).
 		Str("from", request.Of(ctx).Client).Stringer("was", before)
 	if c.of == uuid.Nil && c.lane == uuid.Nil {
@@ -80,9 +96,9 @@ func (s Operations) setLogLevel(ctx context.Context, c logLevelChange) (logLevel
 		if err != nil {
 			return logLevelView{}, err
 		}
-		loglevel.Set(level)
+		s.LogLevel.Set(level)
 		line.Stringer("is", level).Msg("log level changed")
-		return currentLogLevel(), nil
+		return s.currentLogLevel(), nil
 	}
 	id, r, err := s.rangeOf(c)
 	if err != nil {
@@ -91,13 +107,13 @@ func (s Operations) setLogLevel(ctx context.Context, c logLevelChange) (logLevel
 	if err := r.NoteDebug(ctx, operatorOf(ctx), c.lane); err != nil {
 		return logLevelView{}, err
 	}
-	exception := loglevel.Debug(id, c.lane)
+	debugged := s.LogLevel.Debug(id, c.lane)
 	line = line.Str("is", c.level).Stringer("range_id", id)
 	if c.lane != uuid.Nil {
 		line = line.Stringer("lane_id", c.lane)
 	}
-	line.Time("until", exception.Until.UTC()).Msg("log level changed")
-	return currentLogLevel(), nil
+	line.Time("until", debugged.Until.UTC()).Msg("log level changed")
+	return s.currentLogLevel(), nil
 }
 
 // rangeOf returns the running range that is named, or that has the lane.

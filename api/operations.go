@@ -52,6 +52,7 @@ type Operations struct {
 	// Advisories are those of this node; nil: it has none.
 	Advisories *observer.Advisories
 	Flight     Flight
+	LogLevel   LogLevel
 	// Closing is closed when another configuration is in force, and when the gateway stops.
 	Closing <-chan struct{}
 	Tracer  *tracing.Tracer // nil: nothing is traced

@@ -19,7 +19,6 @@ import (
 	"rangegate/api/endpoint"
 	"rangegate/api/observer"
 	"rangegate/lanes"
-	"rangegate/lanes/loglevel"
 )
 
 // fakeOperatedRange is a range with one purchase that waits for staff.
@@ -88,12 +87,27 @@ func newOperationsWith(registry prometheus.Gatherer, s *fakeOperatedRange, token
 	return NewOperations(operationsSettings(registry, s, tokens...))
 }
 
+// fakeLogLevel has the level of the library, and debugs what it is told to, for ten minutes.
+type fakeLogLevel struct{ debugged *Debugged }
+
+func (f *fakeLogLevel) Process() (zerolog.Level, *Debugged) { return zerolog.GlobalLevel(), f.debugged }
+
+func (f *fakeLogLevel) Set(level zerolog.Level) {
+	f.debugged = nil
+	zerolog.SetGlobalLevel(level)
+}
+
+func (f *fakeLogLevel) Debug(rangeID, lane uuid.UUID) Debugged {
+	f.debugged = &Debugged{rangeID, lane, time.Now().Add(10 * time.Minute)}
+	return *f.debugged
+}
+
 func operationsSettings(registry prometheus.Gatherer, s *fakeOperatedRange, tokens ...string) Operations {
 	closing := make(chan struct{}) // streams end at once
 	close(closing)
 	o := Operations{
 		Ready: func() error { return nil }, Metrics: registry, Tokens: operationsTokens(tokens...), Log: zerolog.Nop(),
-		Closing: closing, Flight: &fakeFlight{},
+		Closing: closing, Flight: &fakeFlight{}, LogLevel: &fakeLogLevel{},
 		Traffic: NewTraffic(prometheus.NewRegistry()),
 		Range: func(id uuid.UUID) (OperatedRange, error) {
 			switch id {
@@ -296,7 +310,7 @@ func TestTheLogLevel(t *testing.T) {
 	var log bytes.Buffer
 	s := Operations{
 		Tokens: operationsTokens("operator"), Metrics: prometheus.NewRegistry(),
-		Ready: func() error { return nil }, Log: zerolog.New(&log),
+		Ready: func() error { return nil }, Log: zerolog.New(&log), LogLevel: &fakeLogLevel{},
 	}
 	s.KnownHost, s.Limiters, s.Traffic = func(string) bool { return true }, NewLimiters(),
 		NewTraffic(prometheus.NewRegistry())
@@ -317,7 +331,7 @@ func TestTheLogLevel(t *testing.T) {
 		require.NotEmpty(t, change["trace_id"])
 	}
 
-	loglevel.Set(zerolog.WarnLevel)
+	zerolog.SetGlobalLevel(zerolog.WarnLevel)
 	for _, wrong := range []string{
 		``, `{}`, `{"level":"trace"}`, `{"level":"DEBUG"}`, `{"level":0}`,
 		`{"level":"disabled"}`,
@@ -332,11 +346,11 @@ func TestTheLogLevel(t *testing.T) {
 // One range or one of its lanes is logged at debug, on record, until the next change. The level of the process stays.
 func TestTheLogLevelOfOneRange(t *testing.T) {
 	before := zerolog.GlobalLevel()
-	t.Cleanup(func() { loglevel.Set(before) })
-	loglevel.Set(zerolog.InfoLevel)
+	t.Cleanup(func() { zerolog.SetGlobalLevel(before) })
+	zerolog.SetGlobalLevel(zerolog.InfoLevel)
 	fake, log := &fakeOperatedRange{}, &bytes.Buffer{}
 	settings := operationsSettings(prometheus.NewRegistry(), fake, "operator")
-	settings.Log = loglevel.OfProcess(zerolog.New(log))
+	settings.Log = zerolog.New(log)
 	h := NewOperations(settings)
 	set := func(query, body string) *httptest.ResponseRecorder {
 		return sendAuthorized(h, "PUT", "/log-level"+query, body)
@@ -350,9 +364,9 @@ func TestTheLogLevelOfOneRange(t *testing.T) {
 		log.Reset()
 		response := set(query, debug)
 		require.Equal(t, 200, response.Code, response.Body)
-		_, exception := loglevel.Process()
+		_, debugged := settings.LogLevel.Process()
 		require.JSONEq(t, `{"level":"info","debug":{"range_id":"`+someRange+`","lane_id":`+lane+`,"until":"`+
-			endpoint.Stamp(exception.Until)+`"}}`, response.Body.String())
+			endpoint.Stamp(debugged.Until)+`"}}`, response.Body.String())
 		require.Equal(t, response.Body.String(), sendAuthorized(h, "GET", "/log-level", "").Body.String())
 		require.Equal(t, []string{"operator debug"}, fake.acts)
 		change := logLines(t, log)[0]
@@ -370,10 +384,10 @@ func TestTheLogLevelOfOneRange(t *testing.T) {
 		require.Contains(t, refused.Body.String(), `"`+field+`":"is for level debug only"`)
 	}
 	require.Equal(t, 400, set("?range=north", debug).Code)
-	_, exception := loglevel.Process()
-	require.NotNil(t, exception, "a refused change changes nothing")
+	_, debugged := settings.LogLevel.Process()
+	require.NotNil(t, debugged, "a refused change changes nothing")
 
 	require.JSONEq(t, `{"level":"warn"}`, set("", `{"level":"warn"}`).Body.String())
-	_, exception = loglevel.Process()
-	require.Nil(t, exception)
+	_, debugged = settings.LogLevel.Process()
+	require.Nil(t, debugged)
 }

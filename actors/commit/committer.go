@@ -22,9 +22,9 @@ import (
 
 	"rangegate/actors/clock"
 	"rangegate/actors/idempotency"
+	"rangegate/actors/loglevel"
 	"rangegate/actors/metrics"
 	"rangegate/lanes"
-	"rangegate/lanes/loglevel"
 	"rangegate/lanes/store"
 )
 

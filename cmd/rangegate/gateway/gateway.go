@@ -19,6 +19,7 @@ import (
 
 	"rangegate/actors"
 	"rangegate/actors/clock"
+	"rangegate/actors/loglevel"
 	"rangegate/actors/metrics"
 	"rangegate/api"
 	"rangegate/api/control"
@@ -28,7 +29,6 @@ import (
 	"rangegate/config"
 	"rangegate/lanes/link/sim"
 	"rangegate/lanes/link/websocket"
-	"rangegate/lanes/loglevel"
 	"rangegate/lanes/store/sqlite"
 	"rangegate/lanes/tracing"
 	"rangegate/webhook"

@@ -52,7 +52,7 @@ func (g *Gateway) activate(next *gatewayRuntime) {
 			// A client that disconnects does not stop it half-way.
 			return g.Reload(context.WithoutCancel(ctx), who, force)
 		},
-		Advisories: g.advisories, Flight: g.recorder, ProbeWebhook: next.probeWebhook,
+		Advisories: g.advisories, Flight: g.recorder, LogLevel: logLevel{}, ProbeWebhook: next.probeWebhook,
 		Closing: next.ctx.Done(), Tracer: g.tracer, Log: g.log,
 	})
 	public := next.config.HTTP

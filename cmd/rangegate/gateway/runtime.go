@@ -17,6 +17,7 @@ import (
 
 	"rangegate/actors"
 	"rangegate/actors/delivery"
+	"rangegate/actors/loglevel"
 	"rangegate/actors/simulation"
 	"rangegate/api"
 	"rangegate/catalog"
@@ -24,7 +25,6 @@ import (
 	"rangegate/lanes"
 	"rangegate/lanes/link"
 	"rangegate/lanes/link/websocket"
-	"rangegate/lanes/loglevel"
 	"rangegate/webhook"
 	"rangegate/webhook/egress"
 )
