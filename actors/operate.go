@@ -99,6 +99,16 @@ func (o *Observer) NoteDebug(ctx context.Context, who string, lane uuid.UUID) er
 	return nil
 }
 
+// NoteOperation puts on record that who does what to the whole range or to its store, such as lanes.DidBackup. Errors:
+// those that every method of Range may return.
+func (o *Observer) NoteOperation(ctx context.Context, who, what, detail string) error {
+	if err := context.Cause(o.r.life); err != nil {
+		return err
+	}
+	o.r.record(ctx, lanes.Act{Who: who, What: what, Detail: detail})
+	return nil
+}
+
 // has returns why an operator can do nothing with the lane.
 func (o *Observer) has(lane uuid.UUID) error {
 	switch err := context.Cause(o.r.life); {

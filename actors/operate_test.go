@@ -321,6 +321,17 @@ func TestATestOfAWebhookIsOnRecord(t *testing.T) {
 	}, withLog(zerolog.New(logs)))
 }
 
+// That an operator has the store backed up or verified is on record at the range.
+func TestMaintenanceIsOnRecord(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		require.NoError(t, f.NoteOperation(f.requestContext(), "root", lanes.DidBackup, ""))
+		require.NoError(t, f.NoteOperation(f.requestContext(), "root", lanes.DidVerify, "24 h"))
+		synctest.Wait()
+		require.Equal(t, []string{"backup ", "verify 24 h"}, f.actSummaries())
+		require.Equal(t, "root", f.acts()[0].Who)
+	})
+}
+
 // A lane that an operator has logged at debug writes what it saves into the log; its neighbour does not.
 func TestALaneIsLoggedAtDebug(t *testing.T) {
 	logs, before := &logRecorder{}, zerolog.GlobalLevel()

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"rangegate/api/endpoint"
+	"rangegate/api/observer"
 	"rangegate/api/shooterpage"
 	"rangegate/lanes"
 )
@@ -119,6 +120,23 @@ var operationsErrors = extended(extended(screenErrors, refusals(map[int][]*lanes
 	noDump: {
 		Status:   http.StatusNotFound,
 		Sentence: "the flight recorder has dumped nothing: no session was stopped late while it was on",
+	},
+	observer.MaintenanceRuns: {
+		Status:   http.StatusConflict,
+		Sentence: "a backup or a verification of the store runs: see GET /observer/maintenance",
+	},
+	observer.BackupByRedis: {
+		Status: http.StatusConflict,
+		Sentence: "the store is a Redis server: back it up with the means of Redis, or use rangegate store export " +
+			"with the gateway stopped",
+	},
+	observer.NoSpaceForBackup: {
+		Status:   http.StatusInsufficientStorage,
+		Sentence: "a backup would leave too little space on the disk, and a full disk stops sales",
+	},
+	observer.NoFolderForBackup: {
+		Status:   http.StatusConflict,
+		Sentence: "the folder for backups, beside the SQLite file, cannot be written",
 	},
 	NoConfiguration: {Status: http.StatusConflict, Sentence: "this gateway was not started with a configuration file"},
 	nodeAlive: {

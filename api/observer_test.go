@@ -140,6 +140,11 @@ func (s *fakeOperatedRange) NoteDebug(_ context.Context, who string, lane uuid.U
 	return s.act("debug", who, lane)
 }
 
+func (s *fakeOperatedRange) NoteOperation(_ context.Context, who, what, detail string) error {
+	s.acts = append(s.acts, who+" "+what+" "+detail)
+	return s.refused
+}
+
 func (s *fakeOperatedRange) LogID() uint64 { return 42 }
 
 func (s *fakeOperatedRange) act(what, who string, lane uuid.UUID) error {

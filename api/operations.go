@@ -53,6 +53,8 @@ type Operations struct {
 	Advisories *observer.Advisories
 	Flight     Flight
 	LogLevel   LogLevel
+	// Maintenance is that of the store; nil: it has none.
+	Maintenance observer.Maintenance
 	// Closing is closed when another configuration is in force, and when the gateway stops.
 	Closing <-chan struct{}
 	Tracer  *tracing.Tracer // nil: nothing is traced
@@ -118,7 +120,7 @@ func NewOperations(s Operations) http.Handler {
 	observer.Mount(r, a, observer.Settings{
 		Ranges: s.Ranges, Waiting: s.Waiting, Router: s.Router,
 		Range: func(id uuid.UUID) (observer.Range, error) { return s.Range(id) }, Closing: s.Closing, Who: operatorOf,
-		Advisories: s.Advisories, ProbeWebhook: s.ProbeWebhook,
+		Advisories: s.Advisories, ProbeWebhook: s.ProbeWebhook, Maintenance: s.Maintenance,
 	}, guard)
 	return r
 }

@@ -51,6 +51,8 @@ const (
 	// What an operator does at the operations address.
 	DidTestWebhook = "test_webhook" // whether it can be reached: its name, empty: the range's only one
 	DidDebug       = "debug_log"    // the range, or a lane, is logged at debug for a while
+	DidBackup      = "backup"       // the store is copied to a new file
+	DidVerify      = "verify"       // the sessions of the store are computed again: how far back, 24 h
 
 	// What an operator does with a lane at the operations address.
 	DidReconnect = "reconnect" // the link of its hardware is made anew

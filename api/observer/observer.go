@@ -11,6 +11,7 @@
 //	tracker.go    from conditions to advisories: begin, end, and one for many
 //	advisories.go the advisories of this node: looked for once a second, logged, counted, and sent to whoever waits
 //	actions.go    what operators do with an actor
+//	maintenance.go backups and verifications of the store
 package observer
 
 import (
@@ -58,6 +59,9 @@ type Range interface {
 	// NoteDebug puts on record that who has the range logged at debug for a while, or only a lane of it. Errors:
 	// lanes.ErrLaneNotFound and those that every method of a range may return.
 	NoteDebug(ctx context.Context, who string, lane uuid.UUID) error
+	// NoteOperation puts on record that who does what to the whole range or to its store, such as lanes.DidBackup.
+	// Errors: those that every method of a range may return.
+	NoteOperation(ctx context.Context, who, what, detail string) error
 	// LogID is that of the event log, which cursors name.
 	LogID() uint64
 }
@@ -75,6 +79,8 @@ type Settings struct {
 	// ProbeWebhook connects to a webhook of a range, as the pre-flight does, until ctx has ended. An empty name is that
 	// of the only one. Errors: lanes.ErrWebhookNotConfigured.
 	ProbeWebhook func(ctx context.Context, rangeID uuid.UUID, webhook string) (WebhookProbe, error)
+	// Maintenance is that of the store of this process; nil: it has none.
+	Maintenance Maintenance
 	// Advisories are those of this node; nil: it has none.
 	Advisories *Advisories
 	Closing    <-chan struct{} // closed when another configuration is in force, and when the gateway stops: streams end
@@ -112,7 +118,7 @@ func Mount(r chi.Router, a *endpoint.API, settings Settings, guard func(http.Han
 				s.awaitAdvisories, s.advisories),
 		}, headers, guard, s.Router.Route(a.Fail, s.ofAdvisoryQuery))
 	}
-	a.Mount(r, "/observer", []endpoint.Endpoint{
+	a.Mount(r, "/observer", slices.Concat([]endpoint.Endpoint{
 		endpoint.Handle("GET", "/", 200, "The actors of all ranges, or of one", readRange, s.overview),
 		endpoint.Handle("GET", "/actors", 200, "Every actor, and what holds it up", readActors, s.actors),
 		endpoint.Stream("/actors/stream", "The same, again whenever it is another one", "", readActors, s.follow),
@@ -123,8 +129,8 @@ func Mount(r chi.Router, a *endpoint.API, settings Settings, guard func(http.Han
 		endpoint.Handle("POST", "/redeliver", 202, "Send a part of a range's events again", readReplay, s.redeliver),
 		endpoint.Handle("POST", "/webhooks/test", 200, "Connect to a webhook, and send nothing", readWebhook,
 			s.testWebhook),
-	}, headers, streamToFollowers, servePageToBrowsers(files.Page("page.html", a.Fail)), guard,
-		s.Router.Route(a.Fail, s.ofQuery))
+	}, s.maintenanceEndpoints()), headers, streamToFollowers, servePageToBrowsers(files.Page("page.html", a.Fail)),
+		guard, s.Router.Route(a.Fail, s.ofQuery))
 }
 
 // ofQuery is the destination of a request that names its range. What names none is answered of the ranges of this node.

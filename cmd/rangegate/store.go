@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"rangegate/cmd/rangegate/gateway"
+	"rangegate/cmd/rangegate/maintenance"
 	"rangegate/config"
 	"rangegate/lanes/store"
 	"rangegate/lanes/store/archive"
@@ -95,22 +96,12 @@ func checkAll(t *terminal, cfg config.Config, from source) error {
 		return err
 	}
 	t.printf("%s, ranges: %d\n", from.Describe(), len(ids))
-	bad := 0
-	for _, id := range ids {
-		contents, faults, err := archive.Check(t.ctx, from, id)
-		if err != nil {
-			return fmt.Errorf("range %s: %w", id, err)
-		}
+	return maintenance.Check(t.ctx, from, ids, func(id uuid.UUID, contents archive.Contents, faults []error) {
 		t.printf("range %s%s: %s\n", id, nameOf(cfg, id), describe(contents))
 		for _, fault := range faults {
 			t.printf("  %v\n", fault)
 		}
-		bad += len(faults)
-	}
-	if bad > 0 {
-		return fmt.Errorf("records that cannot be read, or do not go together: %d", bad)
-	}
-	return nil
+	})
 }
 
 // nameOf returns the range's name in the configuration.
@@ -209,8 +200,7 @@ func (s storeBackup) Run(t *terminal) error {
 		return err
 	}
 	if cfg.Store.Redis != "" {
-		return errors.New("the store is a Redis server: back it up with the means of Redis, or use " +
-			"rangegate store export")
+		return maintenance.ErrRedis
 	}
 	return sqlite.Backup(t.ctx, cfg.Store.SQLite, s.File, func(copied *sqlite.Reader) error {
 		return checkAll(t, cfg, backup{copied, s.File})

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"rangegate/cmd/rangegate/gateway"
+	"rangegate/cmd/rangegate/maintenance"
 	"rangegate/config"
 	"rangegate/lanes"
 	"rangegate/lanes/replay"
@@ -72,7 +73,7 @@ func parseTime(text string, now time.Time) (time.Time, error) {
 }
 
 // showAt prints what was shown and allowed on the lane at that time, and what it follows from.
-func (v verify) showAt(t *terminal, cfg config.Config, from record, where place) error {
+func (v verify) showAt(t *terminal, cfg config.Config, from maintenance.Record, where place) error {
 	at, err := parseTime(v.At, time.Now())
 	if err != nil {
 		return err
@@ -100,7 +101,9 @@ type moment struct {
 // shownActs is how many acts of staff are shown.
 const shownActs = 5
 
-func readMoment(ctx context.Context, from record, where place, at time.Time, back time.Duration) (m moment, err error) {
+func readMoment(
+	ctx context.Context, from maintenance.Record, where place, at time.Time, back time.Duration,
+) (m moment, err error) {
 	m = moment{at: at, since: at.Add(-back)}
 	meta, err := from.Meta(ctx, where.rangeID)
 	if err != nil {
@@ -109,7 +112,7 @@ func readMoment(ctx context.Context, from record, where place, at time.Time, bac
 	events := func(after uint64, limit int) ([]lanes.Logged, error) {
 		return from.Events(ctx, where.rangeID, after, limit)
 	}
-	after, err := lastBefore(meta.LastEvent, m.since, events,
+	after, err := maintenance.LastBefore(meta.LastEvent, m.since, events,
 		func(e lanes.Logged) (uint64, time.Time) { return e.Cursor, e.Event.At })
 	if err != nil {
 		return m, err
@@ -135,7 +138,7 @@ func readMoment(ctx context.Context, from record, where place, at time.Time, bac
 	m.present, m.found = computed.On(where.lane)
 
 	acts := func(after uint64, limit int) ([]lanes.Act, error) { return from.Acts(ctx, where.rangeID, after, limit) }
-	after, err = lastBefore(meta.LastAct, m.since, acts,
+	after, err = maintenance.LastBefore(meta.LastAct, m.since, acts,
 		func(a lanes.Act) (uint64, time.Time) { return a.Cursor, a.At })
 	if err != nil {
 		return m, err
@@ -159,7 +162,7 @@ func eachUntil[T any](
 	after uint64, read func(after uint64, limit int) ([]T, error), visit func(T) (cursor uint64, more bool),
 ) error {
 	for {
-		page, err := read(after, pageSize)
+		page, err := read(after, maintenance.PageSize)
 		if err != nil || len(page) == 0 {
 			return err
 		}

@@ -471,6 +471,8 @@ export default {
   "act.redeliver_part": "Ereignisse erneut gesendet",
   "act.test_webhook": "Webhook geprüft",
   "act.debug_log": "mit debug protokolliert",
+  "act.backup": "Speicher gesichert",
+  "act.verify": "Speicher geprüft",
   "act.settle": "Kauf geklärt",
   "act.hold_ceasefire": "Feuer eingestellt",
   "act.hold_lane": "Bahn gesperrt",

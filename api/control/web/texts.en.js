@@ -471,6 +471,8 @@ export default {
   "act.redeliver_part": "events sent again",
   "act.test_webhook": "webhook tested",
   "act.debug_log": "logged at debug",
+  "act.backup": "store backed up",
+  "act.verify": "store verified",
   "act.settle": "purchase settled",
   "act.hold_ceasefire": "ceasefire",
   "act.hold_lane": "lane locked",

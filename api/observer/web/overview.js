@@ -5,6 +5,7 @@ import { Advisories } from "./advisories.js";
 import { debugLog } from "./debuglog.js";
 import { erase, facts, kindName, laneLink, rangeAddress, redraw, section, stateName, table } from "./draw.js";
 import { flightLink } from "./flight.js";
+import { Maintenance } from "./maintenance.js";
 import { Nodes } from "./nodes.js";
 import { profiles } from "./profiles.js";
 import { replayForm } from "./replay.js";
@@ -30,6 +31,7 @@ export class Overview {
   #flight;
   #profiles;
   #nodes;
+  #maintenance;
 
   // handlers are those of Actors.
   constructor(t, root, handlers) {
@@ -38,10 +40,11 @@ export class Overview {
     this.#advisories = new Advisories(t, handlers.token);
     this.#ofOneRange = [replayForm, webhookTest, debugLog].map((create) => create(t, () => this.#actors.range, handlers.token));
     this.#nodes = new Nodes(t, handlers.token);
+    this.#maintenance = new Maintenance(t, handlers.token);
     this.#flight = flightLink(t, handlers.token);
     this.#flight.hidden = true;
     this.#profiles = profiles(t, handlers.token);
-    root.append(this.#top, this.#advisories.element, this.#actors.element, this.#rest, ...this.#ofOneRange, this.#nodes.element, this.#flight, this.#profiles);
+    root.append(this.#top, this.#advisories.element, this.#actors.element, this.#rest, ...this.#ofOneRange, this.#nodes.element, this.#maintenance.element, this.#flight, this.#profiles);
   }
 
   // path is the address of what show shows.
@@ -67,15 +70,20 @@ export class Overview {
     this.#ofOneRange.forEach((section) => (section.hidden = one === null));
     this.#flight.hidden = false;
     this.#profiles.hidden = this.#actors.range !== "";
+    this.#maintenance.element.hidden = this.#actors.range !== "";
     this.#actors.open();
     this.#advisories.refresh(this.#actors.range);
     this.#nodes.refresh();
+    if (this.#actors.range === "") {
+      this.#maintenance.refresh();
+    }
   }
 
   clear() {
     this.#ofOneRange.forEach((section) => (section.hidden = true));
     this.#flight.hidden = true;
     this.#profiles.hidden = true;
+    this.#maintenance.element.hidden = true;
     this.#actors.close();
     this.#advisories.clear();
     this.#nodes.clear();

@@ -103,6 +103,7 @@ type Gateway struct {
 	reloads     *reloadMetrics
 	advisories  *observer.Advisories
 	recorder    *flightRecorder
+	maintenance *maintenanceJobs
 
 	listening listening
 	forNodes  net.Listener // bound before the others are told its address; nil without nodes
@@ -142,6 +143,7 @@ func New(ctx context.Context, settings Settings) (*Gateway, error) {
 		{"sign-ins", g.openSignIns},
 		{"clock", g.startClock},
 		{"flight recorder", g.startFlightRecorder},
+		{"maintenance", g.startMaintenance},
 		{"nodes' address", g.bindForNodes},
 		{"actors", g.startActors},
 		{"ownership", g.startOwnership},

@@ -52,8 +52,9 @@ func (g *Gateway) activate(next *gatewayRuntime) {
 			// A client that disconnects does not stop it half-way.
 			return g.Reload(context.WithoutCancel(ctx), who, force)
 		},
-		Advisories: g.advisories, Flight: g.recorder, LogLevel: logLevel{}, ProbeWebhook: next.probeWebhook,
-		Closing: next.ctx.Done(), Tracer: g.tracer, Log: g.log,
+		Advisories: g.advisories, Flight: g.recorder, LogLevel: logLevel{}, Maintenance: g.maintenance,
+		ProbeWebhook: next.probeWebhook,
+		Closing:      next.ctx.Done(), Tracer: g.tracer, Log: g.log,
 	})
 	public := next.config.HTTP
 	if public.BehindProxy && len(public.TrustedProxies) == 0 {

@@ -21,8 +21,9 @@ var promised = map[string]struct{ kind, labels string }{
 	"build_info": {"gauge", "goversion revision version"},
 	"ready":      {"gauge", ""},
 
-	"flight_dumps_total": {"counter", "outcome"},
-	"advisories_open":    {"gauge", "code"},
+	"flight_dumps_total":     {"counter", "outcome"},
+	"maintenance_jobs_total": {"counter", "kind outcome"},
+	"advisories_open":        {"gauge", "code"},
 
 	"verified_sessions":          {"gauge", ""},
 	"verify_differences":         {"gauge", ""},
