@@ -143,7 +143,19 @@ var operationsErrors = extended(extended(screenErrors, refusals(map[int][]*lanes
 		Status:   http.StatusConflict,
 		Sentence: "the node is alive: drain it, or stop it, and it gives its ranges away",
 	},
-	nodeNotFound:  {Status: http.StatusNotFound, Sentence: "no node of that name is alive"},
+	nodeNotFound: {Status: http.StatusNotFound, Sentence: "no node of that name is alive"},
+	noOtherNode: {
+		Status:   http.StatusConflict,
+		Sentence: "no other node takes ranges: the range stays, and nothing was changed",
+	},
+	noNodes: {
+		Status:   http.StatusConflict,
+		Sentence: "the configuration has no nodes: there is no other one to give the range to",
+	},
+	drainedMany: {
+		Status:   http.StatusConflict,
+		Sentence: "this node has given 100 ranges away: drain the node itself, or start it again",
+	},
 	staffNotFound: {Status: http.StatusNotFound, Sentence: "nobody of the range's staff has that name"},
 	ReloadFailed:  {Status: http.StatusInternalServerError, Sentence: "the reload failed"},
 })

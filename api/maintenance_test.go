@@ -1,6 +1,8 @@
 package api
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -9,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rangegate/api/observer"
+	"rangegate/lanes"
 )
 
 // fakeMaintenance begins every job, or refuses it.
@@ -81,4 +84,47 @@ func TestAnOperatorMaintainsTheStore(t *testing.T) {
 		require.Equal(t, status, sendAuthorized(h, "POST", "/observer/verify", "").Code)
 	}
 	require.Empty(t, fake.acts)
+}
+
+// drainedNodes are two, and this one gives its range to b unless that is refused.
+type drainedNodes struct{ refused error }
+
+func (n *drainedNodes) List() (nodes []Node, unowned int) { return nil, 0 }
+func (n *drainedNodes) Drain()                            {}
+func (n *drainedNodes) Forget(context.Context, string) (ranges int, err error) {
+	return 0, errors.ErrUnsupported
+}
+
+func (n *drainedNodes) DrainRange(id uuid.UUID) (to string, err error) {
+	if id != uuid.MustParse(someRange) {
+		return "", lanes.ErrNotOwner
+	}
+	return "b", n.refused
+}
+
+// An operator gives a range to another node under the name of the token, on record. A refusal says why, and is on none.
+func TestAnOperatorGivesARangeAway(t *testing.T) {
+	fake, nodes := &fakeOperatedRange{}, &drainedNodes{}
+	s := operationsSettings(prometheus.NewRegistry(), fake, "operator")
+	at := "/observer/drain?range=" + someRange
+	require.Equal(t, "no_nodes", codeOf(t, sendAuthorized(NewOperations(s), "POST", at, "")))
+	s.Nodes = nodes
+	h := NewOperations(s)
+	require.Equal(t, 401, send(h, "POST", at).Code)
+	for refused, code := range map[error]string{
+		ErrNoOtherNode: "no_other_node", ErrTooManyDrained: "too_many_drained",
+		lanes.ErrStoreUnavailable: "store_unavailable", lanes.ErrNotOwner: "not_owner",
+	} {
+		nodes.refused = refused
+		require.Equal(t, code, codeOf(t, sendAuthorized(h, "POST", at, "")))
+	}
+	require.Equal(t, "not_owner", codeOf(t, sendAuthorized(h, "POST", "/observer/drain?range="+otherRange, "")))
+	require.Equal(t, "not_found", codeOf(t, sendAuthorized(h, "POST", "/observer/drain?range="+theSession, "")))
+	require.Equal(t, 400, sendAuthorized(h, "POST", "/observer/drain", "").Code)
+	require.Empty(t, fake.acts)
+	nodes.refused = nil
+	given := sendAuthorized(h, "POST", at, "")
+	require.Equal(t, 202, given.Code)
+	require.JSONEq(t, `{"node":"b"}`, given.Body.String())
+	require.Equal(t, []string{"operator drain b"}, fake.acts)
 }

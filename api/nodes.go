@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"rangegate/api/endpoint"
 	"rangegate/api/request"
 	"rangegate/api/routing"
@@ -18,6 +20,10 @@ type Nodes interface {
 	List() (nodes []Node, unowned int)
 	// Drain makes this node give its ranges to the others, and take none until it is started again.
 	Drain()
+	// DrainRange makes this node give one of its ranges to another one, whose name it returns, and not take it again
+	// until this node is started again. Errors: ErrNoOtherNode, ErrTooManyDrained, lanes.ErrNotOwner,
+	// lanes.ErrStoreUnavailable.
+	DrainRange(id uuid.UUID) (to string, err error)
 	// Forget ends what the store still says of a node that is dead: the others may take its ranges at once.
 	// It returns how many it owned. Errors: ErrNodeAlive, those of the store.
 	Forget(ctx context.Context, name string) (ranges int, err error)
@@ -38,10 +44,19 @@ type Node struct {
 const (
 	nodeAlive    = "node_alive"
 	nodeNotFound = "node_not_found"
+	noOtherNode  = "no_other_node"
+	noNodes      = "no_nodes"
+	drainedMany  = "too_many_drained"
 )
 
 // ErrNodeAlive means that the node that is to be forgotten still renews its lease.
 var ErrNodeAlive = endpoint.Refusal(nodeAlive)
+
+// Why a range is not drained.
+var (
+	ErrNoOtherNode    = endpoint.Refusal(noOtherNode)
+	ErrTooManyDrained = endpoint.Refusal(drainedMany)
+)
 
 type nodesView struct {
 	Nodes   []nodeView `json:"nodes"`
@@ -111,6 +126,20 @@ func (s Operations) drainNode(ctx context.Context, name string) (endpoint.Empty,
 		}
 	}
 	return endpoint.Empty{}, endpoint.Refusal(nodeNotFound)
+}
+
+// drainRange drains one range of this node; routing has handed on what another one owns.
+func (s Operations) drainRange(ctx context.Context, id uuid.UUID) (to string, err error) {
+	if s.Nodes == nil {
+		return "", endpoint.Refusal(noNodes)
+	}
+	to, err = s.Nodes.DrainRange(id)
+	if err == nil {
+		request.Log(ctx).Info().Str("who", operatorOf(ctx)).Str("from", request.Of(ctx).Client).
+			Stringer("range_id", id).Str("to", to).
+			Msg("a range is drained by an operator")
+	}
+	return to, err
 }
 
 func (s Operations) forgetNode(ctx context.Context, name string) (forgottenView, error) {

@@ -121,6 +121,7 @@ func NewOperations(s Operations) http.Handler {
 		Ranges: s.Ranges, Waiting: s.Waiting, Router: s.Router,
 		Range: func(id uuid.UUID) (observer.Range, error) { return s.Range(id) }, Closing: s.Closing, Who: operatorOf,
 		Advisories: s.Advisories, ProbeWebhook: s.ProbeWebhook, Maintenance: s.Maintenance,
+		DrainRange: s.drainRange,
 	}, guard)
 	return r
 }

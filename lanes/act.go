@@ -52,6 +52,7 @@ const (
 	DidTestWebhook = "test_webhook" // whether it can be reached: its name, empty: the range's only one
 	DidDebug       = "debug_log"    // the range, or a lane, is logged at debug for a while
 	DidBackup      = "backup"       // the store is copied to a new file
+	DidDrain       = "drain"        // the range is given to another node: its name
 	DidVerify      = "verify"       // the sessions of the store are computed again: how far back, 24 h
 
 	// What an operator does with a lane at the operations address.

@@ -22,6 +22,7 @@ import (
 	"golang.org/x/sync/semaphore"
 	"golang.org/x/sync/singleflight"
 
+	"rangegate/lanes"
 	"rangegate/lanes/store"
 )
 
@@ -188,6 +189,50 @@ func (k *Keeper) Drain() {
 	k.mu.Unlock()
 	k.Log.Info().Msg("this node drains: the others take its ranges")
 	signal(k.renewNow)
+}
+
+// maxDrained bounds the ranges of a lease.
+const maxDrained = 100
+
+// Why a range is not drained.
+var (
+	ErrNoOtherNode    = errors.New("no other node takes ranges")
+	ErrTooManyDrained = fmt.Errorf("this node has given %d ranges away since it was started", maxDrained)
+)
+
+// DrainRange makes this node give one range away for the rest of its run, and returns the name of the node that is to
+// take it. The range comes back only when no other node is left, or when the others give it away too. Errors:
+// lanes.ErrNotOwner if the range does not run here, lanes.ErrStoreUnavailable while this node does not know who is
+// there, ErrNoOtherNode, ErrTooManyDrained.
+func (k *Keeper) DrainRange(id uuid.UUID) (to string, err error) {
+	running := k.Ranges.Running()
+	i := slices.IndexFunc(running, func(r Running) bool { return r.Range == id })
+	if i < 0 {
+		return "", lanes.ErrNotOwner
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	e, found := k.ranges[id]
+	if !found || e.busy || e.record.Owner.Run != k.Self.Run {
+		return "", lanes.ErrNotOwner
+	}
+	if !k.lease.mayClaim(time.Now(), k.TTL) {
+		return "", lanes.ErrStoreUnavailable
+	}
+	others := slices.DeleteFunc(candidates(k.lease.all), func(n store.Node) bool { return n.Run == k.Self.Run })
+	if len(others) == 0 {
+		return "", ErrNoOtherNode
+	}
+	again := func(d store.Drained) bool { return d.Range == id }
+	drained := slices.DeleteFunc(slices.Clone(k.lease.drained), again)
+	if len(drained) >= maxDrained {
+		return "", ErrTooManyDrained
+	}
+	k.lease.drained = append(drained, store.Drained{Range: id, Epoch: running[i].Epoch})
+	to = best(others, drainsOf(k.lease.all), id).Name
+	k.Log.Info().Stringer("range_id", id).Str("to", to).Msg("this node drains the range: another one takes it")
+	signal(k.renewNow)
+	return to, nil
 }
 
 // Pause is the first step of a stop: the others learn that this node drains, and its ranges go on until Stop.
@@ -571,7 +616,8 @@ func (k *Keeper) release(ctx context.Context, id uuid.UUID) {
 	e := k.ranges[id]
 	e.busy, e.releasedAt, e.moveAfter = true, now, now.Add(moveAgain)
 	reason := moved
-	if k.lease.draining {
+	isDrained := func(d store.Drained) bool { return d.Range == id }
+	if k.lease.draining || slices.ContainsFunc(k.lease.drained, isDrained) {
 		reason = drained
 	}
 	k.mu.Unlock()

@@ -651,6 +651,53 @@ func TestADrainMovesEverythingWhileTheNodeServes(t *testing.T) {
 	ready(t, a, b)
 }
 
+// One range that is drained goes to the other node, also in use, and stays there; drained there it comes back. A node
+// without another one, or whose only other one drains, keeps its range and says why.
+func TestOneRangeIsDrained(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	ranges := rangesNumbered(20)
+	both := startTogether(t, server, ranges, "a", "b")
+	a, b := both[0], both[1]
+	var id uuid.UUID
+	a.set(func() {
+		for running := range a.running {
+			id = running
+		}
+		a.inUse[id] = true
+	})
+	runsAt := func(n *node) func() bool {
+		return func() bool {
+			owner, err := n.keeper.Owner(id)
+			runs := func(r nodes.Running) bool { return r.Range == id }
+			return err == nil && owner.Here && slices.ContainsFunc(n.Running(), runs)
+		}
+	}
+	_, err := b.keeper.DrainRange(id)
+	require.ErrorIs(t, err, lanes.ErrNotOwner)
+	before, _, _ := a.counts()
+	to, err := a.keeper.DrainRange(id)
+	require.NoError(t, err)
+	require.Equal(t, "b", to)
+	require.Eventually(t, runsAt(b), patience, tick)
+	after, _, _ := a.counts()
+	require.Equal(t, before-1, after)
+	ready(t, a, b)
+	to, err = b.keeper.DrainRange(id)
+	require.NoError(t, err)
+	require.Equal(t, "a", to)
+	require.Eventually(t, runsAt(a), patience, tick)
+
+	b.keeper.Drain()
+	require.Eventually(t, func() bool {
+		running, _, _ := a.counts()
+		return running == len(ranges)
+	}, patience, tick)
+	_, err = a.keeper.DrainRange(id)
+	require.ErrorIs(t, err, nodes.ErrNoOtherNode)
+	require.True(t, runsAt(a)())
+}
+
 // Announcements are a convenience.
 func TestWithoutAnnouncementsOwnersAreReadOnceATTL(t *testing.T) {
 	t.Parallel()

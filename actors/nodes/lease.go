@@ -20,6 +20,7 @@ type lease struct {
 	digest      string
 	digestSince time.Time // of the digest, as the store has said; zero until then
 	draining    bool
+	drained     []store.Drained // never changed in place: a renewal may be reading it
 
 	all         []store.Lease // at the newest renewal, this node's included
 	askedAt     time.Time     // when that renewal was sent
@@ -65,7 +66,7 @@ func (l *lease) renewed(sent time.Time, asked store.Lease, answer store.Leases) 
 		if other.Run == asked.Run && asked.Digest == l.digest {
 			l.digestSince = other.DigestSince
 		}
-		nodes = append(nodes, fmt.Sprintln(other.Run, other.Digest, other.Draining, other.Refusing))
+		nodes = append(nodes, fmt.Sprintln(other.Run, other.Digest, other.Draining, other.Refusing, other.Drained))
 	}
 	slices.Sort(nodes)
 	if now := strings.Join(nodes, ""); now != l.nodes {
@@ -98,6 +99,7 @@ func (k *Keeper) renew(ctx context.Context) {
 	}
 	k.mu.RLock()
 	asked.Digest, asked.DigestSince, asked.Draining = k.lease.digest, k.lease.digestSince, k.lease.draining
+	asked.Drained = k.lease.drained
 	before := k.lease
 	k.mu.RUnlock()
 	limited, cancel := context.WithTimeout(ctx, 2*k.TTL/renewals)

@@ -20,7 +20,7 @@ type Metrics struct {
 // The reasons of changes beside those of claims (plan.go).
 const (
 	moved   = "moved"   // to the node that is to own it
-	drained = "drained" // released, as this node drains or stops
+	drained = "drained" // released, as this node drains it, drains or stops
 	lost    = "lost"    // another node has claimed it
 	failed  = "failed"  // claimed, and it could not be started
 )

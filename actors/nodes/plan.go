@@ -80,8 +80,9 @@ func decide(v view) plan {
 	self := slices.IndexFunc(v.leases, func(l store.Lease) bool { return l.Run == v.self })
 	draining := self >= 0 && v.leases[self].Draining
 	taking := slices.ContainsFunc(candidates, func(n store.Node) bool { return n.Run == v.self })
+	drained := drainsOf(v.leases)
 	var p plan
-	var leaving, leavingInUse []uuid.UUID
+	var leaving, leavingInUse, drainedInUse []uuid.UUID
 	for _, r := range v.ranges {
 		mine := r.Owner.Run == v.self
 		switch {
@@ -91,13 +92,17 @@ func decide(v view) plan {
 		case r.here && r.Epoch == r.epoch && !mine: // only this node releases it
 			p.name = append(p.name, r.Range)
 		case r.here:
-			if !mine || len(candidates) == 0 || best(candidates, r.Range).Run == v.self && !draining ||
-				!draining && (!v.settled || r.moved) {
+			if !mine || len(candidates) == 0 || best(candidates, drained, r.Range).Run == v.self && !draining {
 				continue
 			}
-			if r.inUse {
+			_, wanted := drained[r.Range][v.self] // an operator wants it elsewhere
+			switch {
+			case !draining && !wanted && (!v.settled || r.moved):
+			case r.inUse && wanted:
+				drainedInUse = append(drainedInUse, r.Range)
+			case r.inUse:
 				leavingInUse = append(leavingInUse, r.Range)
-			} else {
+			default:
 				leaving = append(leaving, r.Range)
 			}
 		case mine && (draining || r.waits):
@@ -105,12 +110,13 @@ func decide(v view) plan {
 		case !v.mayClaim || !taking || r.waits:
 		case mine:
 			p.claim = append(p.claim, claim{r.Ownership, again})
-		case r.Owner == (store.Node{}) && turn(v, candidates, r):
+		case r.Owner == (store.Node{}) && turn(v, candidates, drained, r):
 			p.claim = append(p.claim, claim{r.Ownership, unowned})
-		case r.ownerDead && v.mayTakeOver && turn(v, candidates, r):
+		case r.ownerDead && v.mayTakeOver && turn(v, candidates, drained, r):
 			p.claim = append(p.claim, claim{r.Ownership, takeOver})
 		}
 	}
+	leaving = append(leaving, drainedInUse...)
 	if draining && len(leaving) == 0 { // what is in use goes last, and for balance alone never
 		leaving = leavingInUse
 	}
@@ -121,8 +127,8 @@ func decide(v view) plan {
 }
 
 // turn reports whether it is this node's turn to claim a range that nobody has.
-func turn(v view, candidates []store.Node, r rangeView) bool {
-	rank := slices.IndexFunc(ranked(candidates, r.Range), func(n store.Node) bool { return n.Run == v.self })
+func turn(v view, candidates []store.Node, drained drains, r rangeView) bool {
+	rank := slices.IndexFunc(ranked(candidates, drained, r.Range), func(n store.Node) bool { return n.Run == v.self })
 	return r.unowned >= time.Duration(rank)*nextRankTTL*v.ttl
 }
 
@@ -153,17 +159,41 @@ func candidates(leases []store.Lease) []store.Node {
 
 func takes(l store.Lease) bool { return !l.Draining && l.Refusing == "" }
 
+// drains has the epochs in which nodes have given ranges away, by range and run.
+type drains map[uuid.UUID]map[uuid.UUID]uint64
+
+// drainsOf returns what the nodes say of themselves.
+func drainsOf(leases []store.Lease) drains {
+	all := drains{}
+	for _, l := range leases {
+		for _, d := range l.Drained {
+			if all[d.Range] == nil {
+				all[d.Range] = map[uuid.UUID]uint64{}
+			}
+			all[d.Range][l.Run] = d.Epoch
+		}
+	}
+	return all
+}
+
 // best is the node that is to own the range: rendezvous hashing, so that a node that comes or goes moves no
-// range between others. A node that is started again, under its name, is the best one for the same ranges.
-func best(candidates []store.Node, rangeID uuid.UUID) store.Node {
-	return slices.MaxFunc(candidates, func(a, b store.Node) int { return compareWeights(a, b, rangeID) })
+// range between others. A node that is started again, under its name, is the best one for the same ranges. A node that
+// has given the range away comes behind all that have not, and the last one that has comes last: it owns the range only
+// where there is no other.
+func best(candidates []store.Node, drained drains, rangeID uuid.UUID) store.Node {
+	return slices.MaxFunc(candidates, func(a, b store.Node) int { return drained.compare(a, b, rangeID) })
 }
 
 // ranked are the nodes, the best one for the range first.
-func ranked(candidates []store.Node, rangeID uuid.UUID) []store.Node {
+func ranked(candidates []store.Node, drained drains, rangeID uuid.UUID) []store.Node {
 	return slices.SortedFunc(slices.Values(candidates), func(a, b store.Node) int {
-		return compareWeights(b, a, rangeID)
+		return drained.compare(b, a, rangeID)
 	})
+}
+
+func (d drains) compare(a, b store.Node, rangeID uuid.UUID) int {
+	epochs := d[rangeID]
+	return cmp.Or(cmp.Compare(epochs[b.Run], epochs[a.Run]), compareWeights(a, b, rangeID))
 }
 
 func compareWeights(a, b store.Node, rangeID uuid.UUID) int {

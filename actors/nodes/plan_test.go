@@ -47,13 +47,27 @@ func ids(t *rapid.T, label string, n int) []uuid.UUID {
 	return drawn
 }
 
+// drain has some of the nodes give some of the ranges away.
+func drain(t *rapid.T, live []store.Lease, ranges []uuid.UUID) {
+	for i := range live {
+		for _, id := range ranges {
+			if rapid.IntRange(0, 3).Draw(t, "drained") == 0 {
+				epoch := rapid.Uint64Range(1, 3).Draw(t, "epoch of the drain")
+				live[i].Drained = append(live[i].Drained, store.Drained{Range: id, Epoch: epoch})
+			}
+		}
+	}
+}
+
 // Nodes that know the same never want the same range, and somebody wants each that nobody has.
 func TestOneNodeWantsAnUnownedRange(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		live := leases(t)
 		dead := newLease("dead", "d1", 0)
 		var ranges []rangeView
-		for i, id := range ids(t, "range", 10) {
+		all := ids(t, "range", 10)
+		drain(t, live, all)
+		for i, id := range all {
 			r := rangeView{Ownership: store.Ownership{Range: id, Epoch: uint64(i)}}
 			if i%2 == 0 {
 				r.Owner, r.ownerDead = dead.Node, true
@@ -91,7 +105,10 @@ func TestWhatIsNeverPlanned(t *testing.T) {
 		}
 		v.mayTakeOver = v.mayClaim && rapid.Bool().Draw(t, "may take over")
 		byID := map[uuid.UUID]rangeView{}
-		for _, id := range ids(t, "range", rapid.IntRange(1, 30).Draw(t, "ranges")) {
+		all := ids(t, "range", rapid.IntRange(1, 30).Draw(t, "ranges"))
+		drain(t, live, all)
+		v.leases, self = live, live[slices.IndexFunc(live, func(l store.Lease) bool { return l.Run == self.Run })]
+		for _, id := range all {
 			r := rangeView{Ownership: store.Ownership{Range: id, Epoch: uint64(rapid.IntRange(0, 3).Draw(t, "epoch"))}}
 			flag := func(label string) bool { return rapid.Bool().Draw(t, label) }
 			switch rapid.IntRange(0, 3).Draw(t, "owner") {
@@ -120,8 +137,10 @@ func TestWhatIsNeverPlanned(t *testing.T) {
 		for _, id := range p.release {
 			r := byID[id]
 			require.True(t, r.here && !r.busy && v.mayClaim)
-			require.True(t, self.Draining || v.settled && !r.inUse && !r.moved)
-			require.NotEmpty(t, candidates(live), "nobody would take it")
+			wanted := slices.ContainsFunc(self.Drained, func(d store.Drained) bool { return d.Range == id })
+			require.True(t, self.Draining || wanted || v.settled && !r.inUse && !r.moved)
+			others := slices.DeleteFunc(candidates(live), func(n store.Node) bool { return n.Run == self.Run })
+			require.NotEmpty(t, others, "nobody would take it")
 		}
 		for _, id := range p.letGo {
 			require.Greater(t, byID[id].Epoch, byID[id].epoch)
@@ -136,6 +155,7 @@ func TestRangesComeToRestAtTheirBestNode(t *testing.T) {
 		live := leases(t)
 		wanted := candidates(live)
 		all := ids(t, "range", 20)
+		drain(t, live, all)
 		owners := map[uuid.UUID]store.Node{}
 		for _, id := range all {
 			if i := rapid.IntRange(-1, len(live)-1).Draw(t, "owner"); i >= 0 {
@@ -167,7 +187,7 @@ func TestRangesComeToRestAtTheirBestNode(t *testing.T) {
 		}
 		for _, id := range all {
 			if len(wanted) > 0 {
-				require.Equal(t, best(wanted, id), owners[id])
+				require.Equal(t, best(wanted, drainsOf(live), id), owners[id])
 			}
 		}
 	})
@@ -182,10 +202,10 @@ func TestANodeThatGoesMovesNoRangeBetweenOthers(t *testing.T) {
 		gone := rapid.IntRange(0, len(all)-1).Draw(t, "gone")
 		left := slices.Delete(slices.Clone(all), gone, gone+1)
 		for _, id := range ids(t, "range", 50) {
-			if before := best(all, id); before != all[gone] {
-				require.Equal(t, before, best(left, id))
+			if before := best(all, nil, id); before != all[gone] {
+				require.Equal(t, before, best(left, nil, id))
 			} else {
-				require.Equal(t, ranked(all, id)[1], best(left, id))
+				require.Equal(t, ranked(all, nil, id)[1], best(left, nil, id))
 			}
 		}
 	})
@@ -195,7 +215,7 @@ func TestRangesSpreadEvenly(t *testing.T) {
 	three := []store.Node{{Name: "a"}, {Name: "b"}, {Name: "c"}}
 	count := map[string]int{}
 	for i := range 3000 {
-		count[best(three, uuid.NewSHA1(uuid.Nil, fmt.Append(nil, i))).Name]++
+		count[best(three, nil, uuid.NewSHA1(uuid.Nil, fmt.Append(nil, i))).Name]++
 	}
 	for _, n := range count {
 		require.InDelta(t, 1000, n, 150)
@@ -217,7 +237,7 @@ func TestTheNewestConfigurationIsServed(t *testing.T) {
 func TestTheNextNodeTakesWhatTheBestOneLeaves(t *testing.T) {
 	live := []store.Lease{newLease("a", "d", 0), newLease("b", "d", 0), newLease("c", "d", 0)}
 	id := uuid.New()
-	order := ranked(candidates(live), id)
+	order := ranked(candidates(live), nil, id)
 	for rank, self := range order {
 		wants := func(unowned time.Duration) bool {
 			v := view{
@@ -247,4 +267,49 @@ func TestADrainLeavesWhatIsInUseForLast(t *testing.T) {
 	require.Equal(t, []uuid.UUID{{1}}, decide(v).release)
 	v.leases = v.leases[:1]
 	require.Empty(t, decide(v).release, "there is nobody to take it")
+}
+
+// A range that an operator drains goes to the next node at once, whether anything is settled or it is in use, and no
+// node gives it back. Two nodes that have given it away do so in turn; the only node that is left keeps it.
+func TestADrainedRangeGoesToTheNextNode(t *testing.T) {
+	live := []store.Lease{newLease("a", "d", 0), newLease("b", "d", 0), newLease("c", "d", 0)}
+	id := uuid.New()
+	order := ranked(candidates(live), nil, id)
+	lease := func(of store.Node) *store.Lease {
+		return &live[slices.IndexFunc(live, func(l store.Lease) bool { return l.Run == of.Run })]
+	}
+	owned := func(by store.Node, epoch uint64) view {
+		return view{
+			self: by.Run, ttl: ttl, leases: live, mayClaim: true, settled: true, ranges: []rangeView{{
+				Ownership: store.Ownership{Range: id, Epoch: epoch, Owner: by},
+				here:      true, epoch: epoch,
+			}},
+		}
+	}
+	claims := func(by store.Node) bool {
+		v := owned(by, 0)
+		v.ranges[0] = rangeView{Ownership: store.Ownership{Range: id}}
+		return len(decide(v).claim) == 1
+	}
+	require.Empty(t, decide(owned(order[0], 1)).release)
+
+	lease(order[0]).Drained = []store.Drained{{Range: id, Epoch: 1}}
+	v := owned(order[0], 1)
+	v.settled, v.ranges[0].inUse, v.ranges[0].moved = false, true, true
+	require.Equal(t, []uuid.UUID{id}, decide(v).release)
+	require.False(t, claims(order[0]))
+	require.True(t, claims(order[1]))
+	require.False(t, claims(order[2]))
+	require.Empty(t, decide(owned(order[1], 2)).release, "it stays where it went")
+
+	lease(order[1]).Drained = []store.Drained{{Range: id, Epoch: 2}}
+	require.Equal(t, []uuid.UUID{id}, decide(owned(order[1], 2)).release)
+	require.True(t, claims(order[2]))
+	lease(order[2]).Drained = []store.Drained{{Range: id, Epoch: 3}}
+	require.True(t, claims(order[0]), "all have given it away, and this one did so first")
+	require.Equal(t, []uuid.UUID{id}, decide(owned(order[2], 3)).release)
+
+	live = []store.Lease{*lease(order[2])}
+	require.Empty(t, decide(owned(order[2], 3)).release, "there is no other node")
+	require.True(t, claims(order[2]))
 }

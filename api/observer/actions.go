@@ -147,3 +147,26 @@ func (s *observerOf) testWebhook(ctx context.Context, of webhookOf) (webhookTest
 	}
 	return tested, r.NoteWebhookTest(ctx, s.Who(ctx), of.name, probe.Problem)
 }
+
+func readDrained(in *endpoint.Input) uuid.UUID {
+	return in.QueryID("range", "Which one", "11111111-1111-4111-8111-111111111111")
+}
+
+// drained is where a range goes.
+type drained struct {
+	Node string `json:"node"`
+}
+
+// drain gives a range to another node. It is on record before the range is released, with all else that it has to save.
+func (s *observerOf) drain(ctx context.Context, id uuid.UUID) (drained, error) {
+	r, err := s.running(laneOf{rangeID: id})
+	if err != nil {
+		return drained{}, err
+	}
+	to, err := s.DrainRange(ctx, id)
+	if err != nil {
+		return drained{}, err
+	}
+	_ = r.NoteOperation(ctx, s.Who(ctx), lanes.DidDrain, to) // it stops already: the log has who it was
+	return drained{to}, nil
+}

@@ -81,6 +81,9 @@ type Settings struct {
 	ProbeWebhook func(ctx context.Context, rangeID uuid.UUID, webhook string) (WebhookProbe, error)
 	// Maintenance is that of the store of this process; nil: it has none.
 	Maintenance Maintenance
+	// DrainRange makes this node give a range to another one, whose name it returns. Errors: the refusals of nodes,
+	// lanes.ErrNotOwner, lanes.ErrStoreUnavailable.
+	DrainRange func(ctx context.Context, id uuid.UUID) (to string, err error)
 	// Advisories are those of this node; nil: it has none.
 	Advisories *Advisories
 	Closing    <-chan struct{} // closed when another configuration is in force, and when the gateway stops: streams end
@@ -129,6 +132,7 @@ func Mount(r chi.Router, a *endpoint.API, settings Settings, guard func(http.Han
 		endpoint.Handle("POST", "/redeliver", 202, "Send a part of a range's events again", readReplay, s.redeliver),
 		endpoint.Handle("POST", "/webhooks/test", 200, "Connect to a webhook, and send nothing", readWebhook,
 			s.testWebhook),
+		endpoint.Handle("POST", "/drain", 202, "Give a range to another node", readDrained, s.drain),
 	}, s.maintenanceEndpoints()), headers, streamToFollowers, servePageToBrowsers(files.Page("page.html", a.Fail)),
 		guard, s.Router.Route(a.Fail, s.ofQuery))
 }

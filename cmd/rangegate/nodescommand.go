@@ -8,15 +8,18 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/google/uuid"
+
 	"rangegate/cmd/rangegate/gateway"
 	"rangegate/cmd/rangegate/preflight"
 )
 
 // nodesCommands ask the gateway of this machine, at its operations address, about the nodes that it is one of.
 type nodesCommands struct {
-	List   nodesList   `cmd:"" help:"List the living nodes and how many ranges each owns."`
-	Drain  nodesDrain  `cmd:"" help:"Make a node give its ranges to the others, and take none until it is started again."`
-	Forget nodesForget `cmd:"" help:"Let the others take the ranges of a dead node at once. Refused while it is alive."`
+	List       nodesList       `cmd:"" help:"List the living nodes and how many ranges each owns."`
+	Drain      nodesDrain      `cmd:"" help:"Make a node give its ranges to the others, and take none until it is started again."`
+	DrainRange nodesDrainRange `cmd:"" help:"Make the node that owns a range give it to another one."`
+	Forget     nodesForget     `cmd:"" help:"Let the others take the ranges of a dead node at once. Refused while it is alive."`
 }
 
 // askNodes asks about nodes. A gateway without any has no such paths.
@@ -83,6 +86,22 @@ func (n nodesDrain) Run(t *terminal) error {
 		return err
 	}
 	t.printf("%s gives its ranges to the others; 'rangegate nodes list' says when it has none\n", n.Name)
+	return nil
+}
+
+type nodesDrainRange struct {
+	Range uuid.UUID `arg:"" help:"The id of the range."`
+	operator
+}
+
+// Run drains a range.
+func (n nodesDrainRange) Run(t *terminal) error {
+	var answer struct{ Node string }
+	if err := n.ask(t, http.MethodPost, "/observer/drain?range="+n.Range.String(), nil, &answer); err != nil {
+		return err
+	}
+	t.printf("range %s is given to %s; it stays there until the node that had it is started again\n", n.Range,
+		answer.Node)
 	return nil
 }
 

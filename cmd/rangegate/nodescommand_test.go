@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	"rangegate/cmd/rangegate/gateway/gatewaytest"
@@ -66,6 +67,15 @@ func TestOperatorsDrainAndForgetNodes(t *testing.T) {
 	require.Regexp(t, `(?m)^`+name[owner]+` .* 0  +draining, here$`, table)
 	require.Eventually(t, func() bool { return owner.POS("GET", "/lanes", "").Status == 200 }, 30*time.Second,
 		20*time.Millisecond)
+
+	// The other node has the range, and is the only one that takes any.
+	drainRange := func(id string) func(term *terminal, o operator) error {
+		return func(term *terminal, o operator) error { return nodesDrainRange{uuid.MustParse(id), o}.Run(term) }
+	}
+	_, err = command(owner, drainRange(gatewaytest.DemoRange))
+	require.ErrorContains(t, err, "(no_other_node)")
+	_, err = command(owner, drainRange(gatewaytest.DemoLane))
+	require.ErrorContains(t, err, "(not_found)")
 
 	_, err = command(other, drain("nobody"))
 	require.EqualError(t, err, "no node of that name is alive (node_not_found)")

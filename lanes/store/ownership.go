@@ -29,6 +29,13 @@ type Lease struct {
 	DigestSince time.Time // when it first had this digest, by the clock of the store
 	Draining    bool      // it gives its ranges away
 	Refusing    string    // why it takes no ranges; empty: it takes them
+	Drained     []Drained // ranges that it has given to another node, until it is started again
+}
+
+// Drained is a range that a node has given away, as an operator wanted it.
+type Drained struct {
+	Range uuid.UUID `json:"range"`
+	Epoch uint64    `json:"epoch"` // that it had then: of several nodes that have given it away the last one has the highest
 }
 
 // Leases are all that have not ended.

@@ -472,6 +472,7 @@ export default {
   "act.test_webhook": "Webhook geprüft",
   "act.debug_log": "mit debug protokolliert",
   "act.backup": "Speicher gesichert",
+  "act.drain": "an ein anderes Gateway gegeben",
   "act.verify": "Speicher geprüft",
   "act.settle": "Kauf geklärt",
   "act.hold_ceasefire": "Feuer eingestellt",

@@ -472,6 +472,7 @@ export default {
   "act.test_webhook": "webhook tested",
   "act.debug_log": "logged at debug",
   "act.backup": "store backed up",
+  "act.drain": "given to another gateway",
   "act.verify": "store verified",
   "act.settle": "purchase settled",
   "act.hold_ceasefire": "ceasefire",

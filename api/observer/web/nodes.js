@@ -9,14 +9,19 @@ const NOT_FOUND = 404; // no nodes are configured
 export class Nodes {
   #t;
   #token;
+  #rangeOf;
+  #drain;
   #configured = true; // until the gateway says otherwise
   #list = element("div");
 
-  // token() is the operator's.
-  constructor(t, token) {
+  // token() is the operator's, rangeOf() the chosen range, "" for all.
+  constructor(t, token, rangeOf) {
     this.#t = t;
     this.#token = token;
-    this.element = element("section", { hidden: true }, element("h2", {}, t("nodes")), element("p", {}, t("nodes.explained")), this.#list);
+    this.#rangeOf = rangeOf;
+    this.#drain = element("div", { hidden: true }, element("p", {}, t("drain_range.explained")),
+      actionButton(t, "drain_range", () => `/observer/drain?range=${rangeOf()}`, token, { done: ({ node }) => t("drain_range.done", { node }) }));
+    this.element = element("section", { hidden: true }, element("h2", {}, t("nodes")), element("p", {}, t("nodes.explained")), this.#list, this.#drain);
   }
 
   // refresh shows the nodes as they are now, where nodes are configured. What the gateway does not answer stays as it was.
@@ -42,6 +47,7 @@ export class Nodes {
   #show(nodes) {
     const t = this.#t;
     this.element.hidden = false;
+    this.#drain.hidden = this.#rangeOf() === "";
     redraw(this.#list, nodes.map(({ name, version, here, ranges, draining, refusing }) => [name, version, here, ranges, draining, refusing]), () => [table(t("nodes"), [
       { title: t("nodes.name"), cell: ({ name, here }) => (here ? t("nodes.here", { name }) : name) },
       { title: t("nodes.version"), cell: ({ version }) => version },

@@ -39,7 +39,7 @@ export class Overview {
     this.#actors = new Actors(t, handlers);
     this.#advisories = new Advisories(t, handlers.token);
     this.#ofOneRange = [replayForm, webhookTest, debugLog].map((create) => create(t, () => this.#actors.range, handlers.token));
-    this.#nodes = new Nodes(t, handlers.token);
+    this.#nodes = new Nodes(t, handlers.token, () => this.#actors.range);
     this.#maintenance = new Maintenance(t, handlers.token);
     this.#flight = flightLink(t, handlers.token);
     this.#flight.hidden = true;

@@ -10,9 +10,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
 	"rangegate/actors/clock"
+	"rangegate/actors/nodes"
 	"rangegate/api"
 	"rangegate/api/routing"
 	"rangegate/cmd/rangegate/certificate"
@@ -109,6 +111,18 @@ func (o operatedNodes) List() (living []api.Node, unowned int) {
 
 // Drain implements api.Nodes.
 func (o operatedNodes) Drain() { o.keeper.Drain() }
+
+// DrainRange implements api.Nodes.
+func (o operatedNodes) DrainRange(id uuid.UUID) (to string, err error) {
+	to, err = o.keeper.DrainRange(id)
+	switch {
+	case errors.Is(err, nodes.ErrNoOtherNode):
+		err = api.ErrNoOtherNode
+	case errors.Is(err, nodes.ErrTooManyDrained):
+		err = api.ErrTooManyDrained
+	}
+	return to, err
+}
 
 // Forget implements api.Nodes. A range that is claimed meanwhile stays its new owner's.
 func (o operatedNodes) Forget(ctx context.Context, name string) (ranges int, err error) {

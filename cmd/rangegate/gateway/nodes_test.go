@@ -96,6 +96,74 @@ func TestAnyNodeServesEveryRange(t *testing.T) {
 	entry.Stop()
 }
 
+// An operator gives one range to the other node, through either of them: a session goes on there, and it is on record.
+// Given back it comes back. Once the other node drains, the range stays where it is, and is served.
+func TestAnOperatorDrainsOneRange(t *testing.T) {
+	nodes := gatewaytest.StartNodes(t, func(*config.Config) {}, "a", "b")
+	entry, owner := nodes["a"], nodes["b"]
+	if owner.HandsOn() {
+		entry, owner = owner, entry
+	}
+	name := map[*gatewaytest.Gateway]string{nodes["a"]: "a", nodes["b"]: "b"}
+	sold := owner.POS("POST", "/sessions", `{"customer_name":"Jo","lane_id":"`+gatewaytest.DemoLane+`","group_id":"`+
+		gatewaytest.DemoGroup+`","duration":30,"auto_start":true}`)
+	require.Equal(t, http.StatusCreated, sold.Status)
+	var session struct {
+		ID string `json:"session_id"`
+	}
+	sold.Decode(t, &session)
+	const path = "/observer/drain?range=" + gatewaytest.DemoRange
+	var drained struct{ Node, Code string }
+	// The list has how many ranges a node owns.
+	owns := func(g *gatewaytest.Gateway) func() bool {
+		return func() bool {
+			var list struct {
+				Nodes []struct {
+					Here   bool
+					Ranges int
+				}
+			}
+			g.With("GET", g.Operations+"/nodes", "", "Authorization", "Bearer operator").Decode(t, &list)
+			for _, n := range list.Nodes {
+				if n.Here && n.Ranges == 1 {
+					return g.POS("GET", "/sessions/"+session.ID, "").Status == http.StatusOK
+				}
+			}
+			return false
+		}
+	}
+	for _, to := range []*gatewaytest.Gateway{entry, owner} {
+		require.Equal(t, http.StatusAccepted, operate(t, entry, "POST", path, "", &drained))
+		require.Equal(t, name[to], drained.Node)
+		require.Eventually(t, owns(to), 30*time.Second, 20*time.Millisecond)
+	}
+	signIn := entry.Request("POST", "/control/sign-in", `{"range_id":"`+gatewaytest.DemoRange+
+		`","name":"sam","pin":"1234"}`, nil)
+	require.Equal(t, http.StatusNoContent, signIn.Status)
+	acts, err := io.ReadAll(entry.Request("GET", "/control/api/acts", "", signIn.Cookies[0]).Body)
+	require.NoError(t, err)
+	require.Equal(t, 2, strings.Count(string(acts), `"what":"drain"`), string(acts))
+
+	drain := entry.With("POST", entry.Operations+"/nodes/"+name[entry]+"/drain", "", "Authorization", "Bearer operator")
+	require.Equal(t, http.StatusNoContent, drain.Status)
+	require.Eventually(t, func() bool {
+		return operate(t, owner, "POST", path, "", &drained) == http.StatusConflict && drained.Code == "no_other_node"
+	}, 30*time.Second, 20*time.Millisecond)
+	require.True(t, owns(owner)())
+	entry.Stop()
+	require.Equal(t, http.StatusConflict, operate(t, owner, "POST", path, "", &drained))
+	require.Equal(t, "no_other_node", drained.Code)
+	require.True(t, owns(owner)())
+	require.Equal(t, 204, owner.POS("POST", "/sessions/"+session.ID+"/stop", "").Status)
+	owner.Stop()
+
+	alone := gatewaytest.Start(t, t.TempDir())
+	require.Equal(t, http.StatusConflict, operate(t, alone, "POST", path, "", &drained))
+	require.Equal(t, "no_nodes", drained.Code)
+	require.Equal(t, http.StatusOK, alone.POS("GET", "/lanes", "").Status)
+	alone.Stop()
+}
+
 // The controller of a lane dials a node that does not own its range: its link is relayed, and a ceasefire
 // through either node reaches it.
 func TestAControllerAtAnotherNodeIsRelayed(t *testing.T) {

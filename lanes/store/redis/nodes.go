@@ -96,10 +96,12 @@ type leaseRecord struct {
 	Version  string    `json:"version"`
 	Draining bool      `json:"draining"`
 	Refusing string    `json:"refusing"`
+
+	Drained []store.Drained `json:"drained,omitempty"`
 }
 
 func (n *Nodes) lease(ctx context.Context, l store.Lease, ttl time.Duration, since int64) (reply, error) {
-	record, err := store.Encode(leaseRecord{l.Run, l.Name, l.Address, l.Version, l.Draining, l.Refusing})
+	record, err := store.Encode(leaseRecord{l.Run, l.Name, l.Address, l.Version, l.Draining, l.Refusing, l.Drained})
 	if err != nil {
 		return nil, err
 	}
@@ -132,6 +134,7 @@ func parseLease(text string) (l store.Lease, err error) {
 	l = store.Lease{
 		Node: store.Node{Run: record.Run, Name: record.Name, Address: record.Address}, Version: record.Version,
 		Digest: parts[2], DigestSince: time.UnixMilli(since), Draining: record.Draining, Refusing: record.Refusing,
+		Drained: record.Drained,
 	}
 	return l, nil
 }

@@ -41,6 +41,7 @@ func TestALeaseIsSeenByAllAndEnds(t *testing.T) {
 	server := redistest.Start(t)
 	one, two := nodesOf(t, open(t, server.URL())), nodesOf(t, open(t, server.URL()))
 	a := store.Lease{Node: newNode("a"), Version: "1.0", Digest: "d1", Draining: true, Refusing: "its clock"}
+	a.Drained = []store.Drained{{Range: uuid.New(), Epoch: 7}}
 	b := store.Lease{Node: newNode("b"), Version: "1.1", Digest: "d2"}
 	const ttl = 300 * time.Millisecond
 	first, err := one.Renew(t.Context(), a, time.Minute)
