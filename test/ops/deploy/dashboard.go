@@ -3,6 +3,7 @@ package deploy
 import (
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -14,7 +15,7 @@ type dashboard struct {
 	Title, UID    string
 	SchemaVersion int
 	Panels        []panel
-	Annotations   struct{ List []query }
+	Annotations   struct{ List []annotation }
 	Templating    struct{ List []variable }
 }
 
@@ -32,15 +33,43 @@ type query struct {
 	Datasource                source
 }
 
+// annotation marks moments in all graphs.
+type annotation struct {
+	Name, Expr, TitleFormat, TextFormat string
+	Enable                              bool
+	Datasource                          source
+}
+
 type variable struct{ Name, Type, Definition string }
 
 type source struct{ Type, UID string }
 
-func loadDashboard(t testing.TB) (d dashboard) {
-	text, err := os.ReadFile(dashboardFile)
+const dashboardsFolder = "../../../deploy/grafana"
+
+// loadDashboards returns the dashboards by the names of their files.
+func loadDashboards(t testing.TB) map[string]dashboard {
+	paths, err := filepath.Glob(filepath.Join(dashboardsFolder, "*.json"))
 	require.NoError(t, err)
-	require.NoError(t, json.Unmarshal(text, &d))
-	return d
+	all := map[string]dashboard{}
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		require.NoError(t, err)
+		var d dashboard
+		require.NoError(t, json.Unmarshal(text, &d), path)
+		all[filepath.Base(path)] = d
+	}
+	require.Len(t, all, 3)
+	return all
+}
+
+// rows are the titles of the rows, from top to bottom.
+func (d dashboard) rows() (titles []string) {
+	for _, p := range d.Panels {
+		if p.Type == "row" {
+			titles = append(titles, p.Title)
+		}
+	}
+	return titles
 }
 
 // queries are all that it asks Prometheus, as Prometheus gets to see it.
@@ -48,7 +77,9 @@ func (d dashboard) queries() (all []query) {
 	for _, p := range d.Panels {
 		all = append(all, p.Targets...)
 	}
-	all = append(all, d.Annotations.List...)
+	for _, a := range d.Annotations.List {
+		all = append(all, query{Expr: a.Expr, LegendFormat: a.TitleFormat + a.TextFormat, Datasource: a.Datasource})
+	}
 	for i := range all {
 		all[i].Expr = strings.NewReplacer("$__rate_interval", "1m", "$range", ".+").Replace(all[i].Expr)
 	}

@@ -11,11 +11,42 @@ import (
 	"rangegate/test/support"
 )
 
-// There is no Grafana here: the dashboard is held to what Grafana would only show by being wrong.
-func TestTheDashboardIsWhole(t *testing.T) {
-	d := loadDashboard(t)
-	require.Equal(t, "rangegate", d.Title)
-	require.NotEmpty(t, d.UID, "its address stays the same when it is imported again")
+// The rows of each dashboard are the questions of whom it is for.
+var questions = map[string][]string{
+	"rangegate.json": {
+		"Is anything wrong now?", "Are people served?", "Is anything unsafe?", "What is slow?", "Who owns what?",
+	},
+	"rangegate-range.json": {"Are people served?", "Is anything unsafe?"},
+	"rangegate-developer.json": {
+		"What does the runtime do?", "What do the actors do?", "What do the flushes do?", "What becomes of traces?",
+		"What is slow outside?",
+	},
+}
+
+// There is no Grafana here: the dashboards are held to what Grafana would only show by being wrong.
+func TestTheDashboardsAreWhole(t *testing.T) {
+	uids := map[string]bool{}
+	for file, d := range loadDashboards(t) {
+		t.Run(file, func(t *testing.T) {
+			require.Equal(t, strings.TrimSuffix(file, ".json"), d.UID,
+				"its address stays the same when it is imported again")
+			require.False(t, uids[d.UID])
+			uids[d.UID] = true
+			require.Contains(t, d.Title, "rangegate")
+			require.Equal(t, questions[file], d.rows())
+			var marked []string
+			for _, a := range d.Annotations.List {
+				marked = append(marked, a.Name)
+				require.True(t, a.Enable, a.Name)
+				require.Equal(t, source{"prometheus", "${datasource}"}, a.Datasource, a.Name)
+			}
+			require.Equal(t, []string{"Ceasefire", "Started", "Reloaded", "Taken over"}, marked)
+			checkPanels(t, d)
+		})
+	}
+}
+
+func checkPanels(t *testing.T, d dashboard) {
 	require.GreaterOrEqual(t, d.SchemaVersion, 39)
 	var names []string
 	for _, v := range d.Templating.List {
@@ -58,8 +89,8 @@ func TestTheDashboardIsWhole(t *testing.T) {
 	}
 }
 
-// Whatever the dashboard asks is PromQL, and whatever is known by range heeds the choice of ranges.
-func TestTheDashboardAsksPromQL(t *testing.T) {
+// Whatever the dashboards ask is PromQL, and whatever is known by range heeds the choice of ranges.
+func TestTheDashboardsAskPromQL(t *testing.T) {
 	type rule struct {
 		Record string `yaml:"record"`
 		Expr   string `yaml:"expr"`
@@ -68,17 +99,21 @@ func TestTheDashboardAsksPromQL(t *testing.T) {
 		Name  string `yaml:"name"`
 		Rules []rule `yaml:"rules"`
 	}
-	asked := group{Name: "asked"}
-	for i, q := range loadDashboard(t).queries() {
-		asked.Rules = append(asked.Rules, rule{fmt.Sprintf("asked:%d", i), q.Expr})
-	}
-	text, err := yaml.Marshal(map[string][]group{"groups": {asked}})
-	require.NoError(t, err)
-	promtool(t, "check", "rules", support.WriteFile(t, "asked.yaml", string(text)))
+	for file, d := range loadDashboards(t) {
+		t.Run(file, func(t *testing.T) {
+			asked := group{Name: "asked"}
+			for i, q := range d.queries() {
+				asked.Rules = append(asked.Rules, rule{fmt.Sprintf("asked:%d", i), q.Expr})
+			}
+			text, err := yaml.Marshal(map[string][]group{"groups": {asked}})
+			require.NoError(t, err)
+			promtool(t, "check", "rules", support.WriteFile(t, "asked.yaml", string(text)))
 
-	for _, p := range loadDashboard(t).Panels {
-		for _, q := range p.Targets {
-			require.Equal(t, strings.Count(q.Expr, "$range"), strings.Count(q.Expr, `range=~"$range"`), q.Expr)
-		}
+			for _, p := range d.Panels {
+				for _, q := range p.Targets {
+					require.Equal(t, strings.Count(q.Expr, "$range"), strings.Count(q.Expr, `range=~"$range"`), q.Expr)
+				}
+			}
+		})
 	}
 }

@@ -1,9 +1,9 @@
-// Package deploy holds what is in deploy/ to the program: the dashboard and the alert rules name metrics that
+// Package deploy holds what is in deploy/ to the program: the dashboards and the alert rules name metrics that
 // it has, and every alert says to its operator what to do.
 //
 //	expression.go      which metrics and labels a PromQL expression names
 //	rules.go           the alert rules and their tests, read
-//	dashboard.go       the dashboard, read
+//	dashboard.go       the dashboards, read
 //	fixture.go         a gateway with a bit of everything going on
 //	inventory.go       the metrics of a gateway, and whether it has what an expression names
 package deploy

@@ -47,6 +47,11 @@ func evening(t testing.TB) (metrics support.Metrics, document string) {
 		metrics = gateway.Metrics()
 		return strings.Contains(metrics.Text, `reason="reported before"`)
 	})
+	support.Eventually(t, "an actor is timed while it takes a message, as one message in 64 is", func() bool {
+		pos.Send("POST", "/sessions", support.Order(1, 60)) // is refused: the lane is occupied
+		metrics = gateway.Metrics()
+		return strings.Contains(metrics.Text, "\nrangegate_actor_receive_seconds_count{")
+	})
 	return metrics, pos.Expect(200, "GET", "/openapi.json", "").Body
 }
 

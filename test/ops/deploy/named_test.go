@@ -22,7 +22,7 @@ var (
 	increases     = regexp.MustCompile(`increase\(([^[]+)\[`)
 )
 
-// What the dashboard, the rules and their tests name, the program has: the metrics, their labels, and the
+// What the dashboards, the rules and their tests name, the program has: the metrics, their labels, and the
 // values that are asked for. A metric that is misspelt shows nothing and alerts of nothing, which looks like
 // a good evening.
 func TestWhatIsNamedIsThere(t *testing.T) {
@@ -41,16 +41,17 @@ func TestWhatIsNamedIsThere(t *testing.T) {
 		require.NoError(t, err, string(out))
 	})
 
-	d := loadDashboard(t)
-	for _, q := range d.queries() {
-		if labels, found := program.check("dashboard", q.Expr); found {
-			program.checkLabels("dashboard: the legend of "+q.Expr, labels, firstGroups(inLegend, q.LegendFormat)...)
+	for file, d := range loadDashboards(t) {
+		for _, q := range d.queries() {
+			if labels, found := program.check(file, q.Expr); found {
+				program.checkLabels(file+": the legend of "+q.Expr, labels, firstGroups(inLegend, q.LegendFormat)...)
+			}
 		}
-	}
-	for _, v := range d.Templating.List {
-		if inside, found := strings.CutPrefix(v.Definition, "label_values("); found {
-			metric, label, _ := strings.Cut(strings.TrimSuffix(inside, ")"), ", ")
-			program.check("dashboard: "+v.Name, metric+"{"+label+`=~".+"}`)
+		for _, v := range d.Templating.List {
+			if inside, found := strings.CutPrefix(v.Definition, "label_values("); found {
+				metric, label, _ := strings.Cut(strings.TrimSuffix(inside, ")"), ", ")
+				program.check(file+": "+v.Name, metric+"{"+label+`=~".+"}`)
+			}
 		}
 	}
 	for _, alert := range alerts(t) {

@@ -9,10 +9,9 @@ import (
 )
 
 const (
-	rulesFile     = "../../../deploy/prometheus/rules.yaml"
-	testsFile     = "../../../deploy/prometheus/rules_test.yaml"
-	dashboardFile = "../../../deploy/grafana/rangegate.json"
-	runbook       = "docs/operators.md"
+	rulesFile = "../../../deploy/prometheus/rules.yaml"
+	testsFile = "../../../deploy/prometheus/rules_test.yaml"
+	runbook   = "docs/operators.md"
 )
 
 // alert is one alert rule.
