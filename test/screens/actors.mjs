@@ -204,6 +204,19 @@ await story(async () => {
   ]);
   assert.equal(saved.suggestedFilename(), "rangegate-heap.pprof");
 
+  tell("An operator has the store verified, and learns why the gateway backs no Redis up");
+  const maintain = async (name, sure, outcome) => {
+    await page.getByRole("button", { name, exact: true }).click();
+    await eventually("the second click", async () => {
+      await page.getByRole("button", { name: sure }).click({ timeout: 1_000 }).catch(() => {});
+      return await page.getByText(outcome).count() > 0;
+    });
+  };
+  await page.getByText("No backup was made here since the gateway started.").waitFor();
+  await maintain("Back up now", "Back up now: sure?", "Nothing was done: the store is a Redis server, which is backed up with its own means.");
+  await maintain("Verify the last 24 hours", "Verify them: sure?", /^No differences, .* for \S+: \d+ sessions/);
+  await look("maintenance");
+
   tell("Where nodes are configured, an operator drains one, with a second click");
   assert.equal(await page.getByRole("heading", { name: "Nodes", exact: true }).count(), 0, "here there are none");
   const several = await open(context, `${scene.operations}/observer`);
@@ -223,6 +236,15 @@ await story(async () => {
   });
   await nodeRow.getByText("drained").waitFor();
   await lookAt(several, "nodes");
+  const give = several.getByRole("button", { name: "Give the range to another node" });
+  assert.equal(await give.isVisible(), false, "no range is chosen");
+  await several.route("**/observer/drain?range=*", (route) => route.fulfill({ status: 202, json: { node: "north-2" } }));
+  await several.getByRole("combobox", { name: "Range", exact: true }).selectOption("North range");
+  await give.click();
+  await eventually("the second click", async () => {
+    await several.getByRole("button", { name: "Give it away: sure?" }).click({ timeout: 1_000 }).catch(() => {});
+    return await several.getByText("The range goes to north-2.").count() === 1;
+  });
   await several.close();
 
   tell("One lane, by keyboard, with what it was asked");
