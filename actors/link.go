@@ -34,6 +34,7 @@ type laneLink struct {
 	connection *actor.PID
 	newest     uint64            // number of the newest dial
 	made       link.Connection   // nil while the link is down
+	firmware   string            // of the controller that it was up to last
 	retry      *time.Timer       // of the next dial
 	grace      *time.Timer       // of the time that a lane stays usable without its link
 	contest    *time.Timer       // of the time that a refused second controller is shown
@@ -193,7 +194,7 @@ func (k *laneLink) up(m *linkUp, lane lanes.Lane, now lanes.Instant) bool {
 	if m.dial != k.newest {
 		return false
 	}
-	k.made = m.made
+	k.made, k.firmware = m.made, m.hello.Firmware
 	k.r.metrics.Links.WithLabelValues("up").Inc()
 	k.r.log.Info().Stringer("lane_id", k.lane).Msg("link up")
 	k.observeClockSkew(&m.hello, lane.Session, now)
@@ -408,7 +409,7 @@ func (l *laneActor) publishLink() {
 	state, since := l.link.line.Link()
 	l.r.board.PublishLink(l.id, state, since, board.Hardware{
 		NotUsable: notUsable, Unproven: l.unproven,
-		Parked: l.parked,
+		Parked: l.parked, Firmware: l.link.firmware,
 	})
 }
 

@@ -49,6 +49,9 @@ func (o *Observer) Observed() []lanes.Observed {
 	return all
 }
 
+// ServedSince returns when this process began to load the range. What only processes remember is from then on.
+func (o *Observer) ServedSince() time.Time { return o.r.since.Wall }
+
 // observation is what one look at the actors of a range is made of.
 type observation struct {
 	r        *Range

@@ -2,6 +2,7 @@ package api
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -94,7 +95,8 @@ func (s *fakeOperatedRange) LaneActor(lane uuid.UUID) (lanes.LaneHealth, bool) {
 		Turn:      new(2 * time.Minute), LastTurn: &lanes.TurnTime{At: noon, Took: time.Minute},
 		Restarts: actorHealth.Restarted[0], Unsaved: actorHealth.NotSaved[0],
 		Commands: []lanes.Commanded{{
-			At: noon, By: lanes.ByStaff, Who: "sam", Command: "pause", Result: "ceasefire", Took: 5 * time.Millisecond,
+			At: noon, By: lanes.ByStaff, Who: "sam", Command: "pause", Result: cmp.Or(s.commanded, "ceasefire"),
+			Took:    5 * time.Millisecond,
 			Session: uuid.MustParse(theSession), Trace: "4bf92f3577b34da6a3ce929d0e0e4736",
 		}, {At: noon, By: lanes.ByTimer, Command: "expire", Result: "ok"}},
 	}, lane == uuid.MustParse(theLane)

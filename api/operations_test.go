@@ -30,6 +30,9 @@ type fakeOperatedRange struct {
 
 	acts    []string // of an operator: who, and what
 	refused error    // why there are none
+
+	storedRecords
+	commanded string // result of the command of staff on the lane; empty: ceasefire
 }
 
 const thePurchase = "77777777-7777-4777-8777-000000000001"

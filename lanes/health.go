@@ -34,6 +34,17 @@ type LinkHealth struct {
 	LastError string    // of the last of them, empty when there was none
 }
 
+// LinkChange is a link that has come to be in another state.
+type LinkChange struct {
+	At       time.Time
+	Link     LinkState
+	Error    string // that the link was lost with; empty for one that is up
+	Firmware string // of the controller that it is up to, empty where that does not say
+}
+
+// MaxLinkChanges is how many changes of its link a lane remembers.
+const MaxLinkChanges = 20
+
 // MaxUnwell bounds every list of a Health and of an ActorHealth.
 const MaxUnwell = 100
 

@@ -4,6 +4,7 @@
 package board
 
 import (
+	"cmp"
 	"sync"
 	"time"
 
@@ -27,6 +28,8 @@ type View struct {
 
 	laneWakes map[int32]chan struct{} // likewise of one lane, by its place; of those that somebody waits for
 	failures  map[uuid.UUID]linkFailures
+	// the newest changes of each lane's link, at most lanes.MaxLinkChanges, oldest first
+	linkChanges map[uuid.UUID][]lanes.LinkChange
 }
 
 // Board is the View, and what those call who publish something there.
@@ -43,6 +46,8 @@ func New(layout lanes.Layout, places map[uuid.UUID]int32, now func() lanes.Insta
 		version:  1,
 		changed:  make([]uint64, len(layout.Lanes)),
 		failures: map[uuid.UUID]linkFailures{},
+
+		linkChanges: map[uuid.UUID][]lanes.LinkChange{},
 
 		laneWakes: map[int32]chan struct{}{},
 	}}
@@ -71,6 +76,9 @@ func (b *Board) Arrange(layout lanes.Layout, places map[uuid.UUID]int32) {
 		if failures, found := b.failures[status.ID]; found {
 			next.failures[status.ID] = failures
 		}
+		if changes, found := b.linkChanges[status.ID]; found {
+			next.linkChanges[status.ID] = changes
+		}
 		next.changed[i] = b.version + 1
 	}
 	for _, wake := range b.laneWakes {
@@ -78,7 +86,7 @@ func (b *Board) Arrange(layout lanes.Layout, places map[uuid.UUID]int32) {
 	}
 	b.lanes, b.places, b.sessions, b.changed, b.failures = next.lanes, next.places, next.sessions,
 		next.changed, next.failures
-	b.laneWakes = next.laneWakes
+	b.laneWakes, b.linkChanges = next.laneWakes, next.linkChanges
 	b.raiseVersion()
 }
 
@@ -136,6 +144,7 @@ type Hardware struct {
 	NotUsable string         // why it is not, empty when it is
 	Parked    bool           // for repeated defects of the gateway
 	Unproven  *lanes.Instant // that of the lane
+	Firmware  string         // of the controller, empty where that does not say
 }
 
 // PublishLink shows the state of the lane's link, and what follows of it.
@@ -147,6 +156,9 @@ func (b *Board) PublishLink(lane uuid.UUID, state lanes.LinkState, since time.Ti
 		return
 	}
 	status := &b.lanes[i]
+	if cmp.Or(status.Link, lanes.LinkDown) != state {
+		b.noteLink(lane, lanes.LinkChange{At: since, Link: state, Firmware: hardware.Firmware})
+	}
 	status.Link, status.LinkSince, status.NotUsable, status.Parked = state, since, hardware.NotUsable, hardware.Parked
 	status.Lane.Usable, status.Lane.Unproven = hardware.NotUsable == "", hardware.Unproven
 	b.noteChange(i)

@@ -50,6 +50,30 @@ func (b *Board) LinkFailed(lane uuid.UUID, failure LinkFailure, now lanes.Instan
 	}
 }
 
+// noteLink remembers a change of the lane's link. b.mu is held.
+func (b *Board) noteLink(lane uuid.UUID, change lanes.LinkChange) {
+	if change.Link == lanes.LinkUp {
+		change.Firmware = strings.Clone(change.Firmware)
+	} else {
+		change.Error, change.Firmware = b.failures[lane].lastError, ""
+	}
+	changes := b.linkChanges[lane]
+	if len(changes) == lanes.MaxLinkChanges {
+		changes = slices.Delete(changes, 0, 1)
+	}
+	b.linkChanges[lane] = append(changes, change)
+}
+
+// LinkChanges returns the changes of the lane's link, the newest first: at most lanes.MaxLinkChanges, since the range
+// was loaded here.
+func (v *View) LinkChanges(lane uuid.UUID) []lanes.LinkChange {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	changes := slices.Clone(v.linkChanges[lane])
+	slices.Reverse(changes)
+	return changes
+}
+
 // Links counts the lanes by the state of their links, and lists those that are not up or were made anew of
 // late: the worst first, and not all of them where there are many.
 func (v *View) Links(now lanes.Instant) (count map[lanes.LinkState]int, unwell []lanes.LinkHealth) {

@@ -207,6 +207,11 @@ func (in *Input) QueryOptionalID(name, description string) uuid.UUID {
 	return readField(in, field{place: inQuery, name: name, description: description}, id{}, uuid.Nil)
 }
 
+// QueryTime reads a time of the query (RFC 3339); zero if none is given.
+func (in *Input) QueryTime(name, description string) time.Time {
+	return readField(in, field{place: inQuery, name: name, description: description}, moment{}, time.Time{})
+}
+
 // QuerySigned reads a required integer of the query, from -limit to limit and not zero, with an optional sign.
 func (in *Input) QuerySigned(name string, limit int, description string, example int) int {
 	return readField(in, field{place: inQuery, name: name, description: description, required: true, example: example},

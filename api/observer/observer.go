@@ -10,6 +10,8 @@
 //	conditions.go what is not as it should be, from a look at the actors and readings of the gateway
 //	tracker.go    from conditions to advisories: begin, end, and one for many
 //	advisories.go the advisories of this node: looked for once a second, logged, counted, and sent to whoever waits
+//	records.go    how what a range has in its store is read, newest first
+//	timeline.go   what is on record of a lane
 //	actions.go    what operators do with an actor
 //	maintenance.go backups and verifications of the store
 package observer
@@ -64,6 +66,13 @@ type Range interface {
 	NoteOperation(ctx context.Context, who, what, detail string) error
 	// LogID is that of the event log, which cursors name.
 	LogID() uint64
+	// LinkChanges returns the changes of a lane's link that are remembered, the newest first.
+	LinkChanges(lane uuid.UUID) []lanes.LinkChange
+	// Holds are those in force.
+	Holds() lanes.Holds
+	// ServedSince returns when this process began to load the range. It remembers nothing from before.
+	ServedSince() time.Time
+	Records
 }
 
 // Settings is what is shown, and who may see it.
@@ -126,6 +135,8 @@ func Mount(r chi.Router, a *endpoint.API, settings Settings, guard func(http.Han
 		endpoint.Handle("GET", "/actors", 200, "Every actor, and what holds it up", readActors, s.actors),
 		endpoint.Stream("/actors/stream", "The same, again whenever it is another one", "", readActors, s.follow),
 		lane("/lanes/{lane_id}"),
+		endpoint.Handle("GET", "/lanes/{lane_id}/timeline", 200, "What is on record of a lane, newest first",
+			readTimeline, s.timeline),
 		s.onLane("/reconnect", "Make the link to a lane's hardware anew", Range.Reconnect),
 		s.onLane("/unpark", "Try a parked lane again at once", Range.UnparkLane),
 		s.onLane("/restart", "Restart a lane from its last saved state", Range.RestartLane),

@@ -264,6 +264,16 @@ await story(async () => {
   assert.equal(await page.getByText("Jo Smith").count(), 0, "customers have no name here");
   await look("lane");
 
+  tell("What is on record of the lane is below it, newest first, and is read again when somebody asks");
+  const recorded = rows("What is on record");
+  await recorded.filter({ hasText: "sessionPaused" }).filter({ hasText: "follows from pause" }).first().waitFor();
+  await recorded.filter({ hasText: "command" }).filter({ hasText: "not_running" }).waitFor();
+  await recorded.filter({ hasText: "link" }).filter({ hasText: "up" }).first().waitFor();
+  assert.match(await recorded.last().textContent(), /restart.*range/, "what this process remembers begins there");
+  assert.equal(await recorded.filter({ hasText: "sessionStopped" }).count(), 0);
+  await page.getByText(/^As of .* are remembered since /).waitFor();
+  await look("timeline");
+
   tell("An operator has the link made anew, with a second click");
   await page.getByRole("button", { name: "Make the link anew" }).click();
   await eventually("the second click", async () => {
@@ -298,6 +308,10 @@ await story(async () => {
   const staff = await Control.signedIn("sam");
   await staff.stop(1);
   await commands.filter({ hasText: "staff: sam" }).filter({ hasText: "stop" }).waitFor();
+  await page.getByRole("button", { name: "Read it again" }).click();
+  await recorded.filter({ hasText: "sessionStopped" }).filter({ hasText: /staff: .* of 60 min used/ }).waitFor();
+  await recorded.filter({ hasText: "staff: sam" }).filter({ hasText: "stop" }).waitFor();
+  await recorded.filter({ hasText: "reconnect" }).filter({ hasText: scene.operator }).waitFor();
   await changeWorld("/lane/1/off");
   await actor("Lane 1", "connection", "No connection").waitFor();
   assert.equal((await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)), true);

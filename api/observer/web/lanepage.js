@@ -6,10 +6,12 @@ import { ActorTable } from "./actortable.js";
 import { debugButton } from "./debuglog.js";
 import { erase, facts, kindName, rangeAddress, redraw, section, stateName, table } from "./draw.js";
 import { Rates } from "./rates.js";
+import { Timeline } from "./timeline.js";
 import { milliseconds, moment, span } from "./times.js";
 import { said } from "./why.js";
 
 const NOTHING = "–";
+const PATH = /^\/observer\/lanes\/[^/]+/; // what stands behind it is another view of the lane
 
 export class LanePage {
   #t;
@@ -19,6 +21,7 @@ export class LanePage {
   #whileParked; // actions
   #otherwise;
   #rest = element("div.part");
+  #timeline;
   #rates = new Rates();
   #query = {}; // that names the lane
   #at = 0; // the gateway's time of the latest answer, in ms
@@ -28,19 +31,20 @@ export class LanePage {
   constructor(t, root, token) {
     this.#t = t;
     this.#table = new ActorTable(t, t("actors"));
-    const action = (name) => actionButton(t, name, () => `${location.pathname}/${name}${location.search}`, token);
+    const action = (name) => actionButton(t, name, () => `${PATH.exec(location.pathname)[0]}/${name}${location.search}`, token);
     this.#whileParked = action("unpark");
     this.#otherwise = action("restart");
     this.#actors = element("section", { hidden: true }, element("h2", {}, t("actors")), this.#table.element,
       action("reconnect"), this.#whileParked, this.#otherwise, debugButton(t, () => this.#query, token));
     this.#nav.setAttribute("aria-label", t("ranges"));
-    root.append(this.#nav, this.#actors, this.#rest);
+    this.#timeline = new Timeline(t, () => this.#query, token);
+    root.append(this.#nav, this.#actors, this.#rest, this.#timeline.element);
     onTick(() => this.#table.tick(this.#now()));
   }
 
   // path is the address of what show shows.
   get path() {
-    return location.pathname + location.search;
+    return PATH.exec(location.pathname)[0] + location.search;
   }
 
   titleOf({ name, range }) {
@@ -63,6 +67,7 @@ export class LanePage {
     this.#otherwise.hidden = actors.some(({ state }) => state === "parked");
     this.#whileParked.hidden = !this.#otherwise.hidden;
     redraw(this.#rest, rest, () => [this.#facts(health), this.#commands(health.commands)]);
+    this.#timeline.show();
   }
 
   clear() {
@@ -70,6 +75,7 @@ export class LanePage {
     this.#actors.hidden = true;
     this.#table.show([], { now: 0 });
     erase(this.#rest);
+    this.#timeline.clear();
   }
 
   // now returns the gateway's time, in ms.
