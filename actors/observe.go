@@ -52,6 +52,13 @@ func (o *Observer) Observed() []lanes.Observed {
 // ServedSince returns when this process began to load the range. What only processes remember is from then on.
 func (o *Observer) ServedSince() time.Time { return o.r.since.Wall }
 
+// Snapshot returns what would be saved of the lane now: it is what the board shows. It may name a customer. found is
+// false for a lane of another range.
+func (o *Observer) Snapshot(lane uuid.UUID) (snapshot lanes.Snapshot, found bool) {
+	status, found := o.r.board.LaneStatus(lane)
+	return lanes.Snapshot{Lane: status.Lane, Boot: o.r.clock.Boot()}, found
+}
+
 // observation is what one look at the actors of a range is made of.
 type observation struct {
 	r        *Range

@@ -109,6 +109,18 @@ func (o *Observer) NoteOperation(ctx context.Context, who, what, detail string) 
 	return nil
 }
 
+// NoteNames puts on record that who reads the names in the lane's snapshot, with that session on it. Errors:
+// lanes.ErrLaneNotFound, those that every method of Range may return.
+func (o *Observer) NoteNames(ctx context.Context, who string, lane, session uuid.UUID) error {
+	if err := o.has(lane); err != nil {
+		return err
+	}
+	traced(o.r.log.Info().Stringer("lane_id", lane).Str("who", who), trace.ID(ctx)).
+		Msg("an operator reads a lane's snapshot with names")
+	o.r.record(ctx, lanes.Act{Who: who, What: lanes.DidReadNames, Lane: lane, Session: session})
+	return nil
+}
+
 // has returns why an operator can do nothing with the lane.
 func (o *Observer) has(lane uuid.UUID) error {
 	switch err := context.Cause(o.r.life); {

@@ -59,6 +59,8 @@ const (
 	DidReconnect = "reconnect" // the link of its hardware is made anew
 	DidUnpark    = "unpark"    // it was parked, and is tried again
 	DidRestart   = "restart"   // it begins anew from its last saved state
+	// DidReadNames: its snapshot is read with the names in it.
+	DidReadNames = "read_names"
 
 	DidSignIn     = "sign_in"        // at the control screen
 	DidSignOut    = "sign_out"       // of it

@@ -12,6 +12,7 @@
 //	advisories.go the advisories of this node: looked for once a second, logged, counted, and sent to whoever waits
 //	records.go    how what a range has in its store is read, newest first
 //	timeline.go   what is on record of a lane
+//	snapshot.go   a lane as it would be saved
 //	actions.go    what operators do with an actor
 //	maintenance.go backups and verifications of the store
 package observer
@@ -64,6 +65,11 @@ type Range interface {
 	// NoteOperation puts on record that who does what to the whole range or to its store, such as lanes.DidBackup.
 	// Errors: those that every method of a range may return.
 	NoteOperation(ctx context.Context, who, what, detail string) error
+	// Snapshot returns what would be saved of a lane now. It may name a customer.
+	Snapshot(lane uuid.UUID) (snapshot lanes.Snapshot, found bool)
+	// NoteNames puts on record that who reads the names in a lane's snapshot, with that session on it. Errors: as
+	// NoteDebug.
+	NoteNames(ctx context.Context, who string, lane, session uuid.UUID) error
 	// LogID is that of the event log, which cursors name.
 	LogID() uint64
 	// LinkChanges returns the changes of a lane's link that are remembered, the newest first.
@@ -137,6 +143,8 @@ func Mount(r chi.Router, a *endpoint.API, settings Settings, guard func(http.Han
 		lane("/lanes/{lane_id}"),
 		endpoint.Handle("GET", "/lanes/{lane_id}/timeline", 200, "What is on record of a lane, newest first",
 			readTimeline, s.timeline),
+		endpoint.Handle("GET", "/lanes/{lane_id}/snapshot", 200, "A lane as it would be saved", readSnapshot,
+			s.snapshot),
 		s.onLane("/reconnect", "Make the link to a lane's hardware anew", Range.Reconnect),
 		s.onLane("/unpark", "Try a parked lane again at once", Range.UnparkLane),
 		s.onLane("/restart", "Restart a lane from its last saved state", Range.RestartLane),

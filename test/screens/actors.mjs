@@ -274,6 +274,22 @@ await story(async () => {
   await page.getByText(/^As of .* are remembered since /).waitFor();
   await look("timeline");
 
+  tell("The lane as it would be saved names nobody, but with a second click, on record");
+  const snapshot = page.locator("pre.snapshot");
+  await page.getByRole("button", { name: "Show it", exact: true }).click();
+  await snapshot.filter({ hasText: session }).waitFor();
+  assert.equal(await snapshot.getByText("Jo Smith").count(), 0);
+  await look("snapshot");
+  await page.getByRole("button", { name: "Show it with names" }).click();
+  await eventually("the second click", async () => {
+    await page.getByRole("button", { name: "On record: show it with names?" }).click({ timeout: 1_000 }).catch(() => {});
+    return await snapshot.filter({ hasText: "Jo Smith" }).count() === 1;
+  });
+  await page.getByRole("button", { name: "Show it", exact: true }).click();
+  await snapshot.filter({ hasNotText: "Jo Smith" }).waitFor();
+  await page.getByRole("button", { name: "Read it again" }).click();
+  await recorded.filter({ hasText: "read_names" }).filter({ hasText: scene.operator }).waitFor();
+
   tell("An operator has the link made anew, with a second click");
   await page.getByRole("button", { name: "Make the link anew" }).click();
   await eventually("the second click", async () => {

@@ -474,6 +474,7 @@ export default {
   "act.backup": "Speicher gesichert",
   "act.drain": "an ein anderes Gateway gegeben",
   "act.verify": "Speicher geprüft",
+  "act.read_names": "gespeicherter Zustand mit Namen gelesen",
   "act.settle": "Kauf geklärt",
   "act.hold_ceasefire": "Feuer eingestellt",
   "act.hold_lane": "Bahn gesperrt",

@@ -474,6 +474,7 @@ export default {
   "act.backup": "store backed up",
   "act.drain": "given to another gateway",
   "act.verify": "store verified",
+  "act.read_names": "snapshot read with names",
   "act.settle": "purchase settled",
   "act.hold_ceasefire": "ceasefire",
   "act.hold_lane": "lane locked",

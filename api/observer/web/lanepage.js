@@ -6,6 +6,7 @@ import { ActorTable } from "./actortable.js";
 import { debugButton } from "./debuglog.js";
 import { erase, facts, kindName, rangeAddress, redraw, section, stateName, table } from "./draw.js";
 import { Rates } from "./rates.js";
+import { snapshotSection } from "./snapshot.js";
 import { Timeline } from "./timeline.js";
 import { milliseconds, moment, span } from "./times.js";
 import { said } from "./why.js";
@@ -22,6 +23,7 @@ export class LanePage {
   #otherwise;
   #rest = element("div.part");
   #timeline;
+  #snapshot;
   #rates = new Rates();
   #query = {}; // that names the lane
   #at = 0; // the gateway's time of the latest answer, in ms
@@ -38,7 +40,8 @@ export class LanePage {
       action("reconnect"), this.#whileParked, this.#otherwise, debugButton(t, () => this.#query, token));
     this.#nav.setAttribute("aria-label", t("ranges"));
     this.#timeline = new Timeline(t, () => this.#query, token);
-    root.append(this.#nav, this.#actors, this.#rest, this.#timeline.element);
+    this.#snapshot = snapshotSection(t, () => this.#query, token);
+    root.append(this.#nav, this.#actors, this.#rest, this.#timeline.element, this.#snapshot.element);
     onTick(() => this.#table.tick(this.#now()));
   }
 
@@ -68,6 +71,7 @@ export class LanePage {
     this.#whileParked.hidden = !this.#otherwise.hidden;
     redraw(this.#rest, rest, () => [this.#facts(health), this.#commands(health.commands)]);
     this.#timeline.show();
+    this.#snapshot.element.hidden = false;
   }
 
   clear() {
@@ -76,6 +80,7 @@ export class LanePage {
     this.#table.show([], { now: 0 });
     erase(this.#rest);
     this.#timeline.clear();
+    this.#snapshot.clear();
   }
 
   // now returns the gateway's time, in ms.

@@ -302,6 +302,13 @@ export default {
   "said.no connection in time": "keine Verbindung innerhalb der Frist",
   "said.its certificate is from an unknown authority": "sein Zertifikat stammt von einer unbekannten Stelle",
 
+  "snapshot": "Abbild",
+  "snapshot.explained": "Die Bahn, wie sie jetzt gespeichert würde. Ohne Namen ist geschwärzt, was einen Menschen nennt; wer es mit Namen liest, wird aufgezeichnet.",
+  "snapshot.show": "Zeigen",
+  "snapshot.saved": "Stand {time}, und gespeichert.",
+  "snapshot.unsaved": "Stand {time}, und noch nicht gespeichert.",
+  "action.read_names": "Mit Namen zeigen",
+  "action.read_names.sure": "Wird aufgezeichnet: mit Namen zeigen?",
   "timeline": "Was aufgezeichnet ist",
   "timeline.explained": "Die letzten 24 Stunden der Bahn, das Neueste zuerst: Verbindung, Sperren, Befehle, Sitzungen und Neustarts.",
   "timeline.again": "Erneut lesen",

@@ -281,6 +281,13 @@ export default {
   "by.lane": "lane",
   "by.timer": "timer",
 
+  "snapshot": "Snapshot",
+  "snapshot.explained": "The lane as it would be saved now. Without names, what names a person is redacted; who reads it with names is on record.",
+  "snapshot.show": "Show it",
+  "snapshot.saved": "As of {time}, and saved.",
+  "snapshot.unsaved": "As of {time}, and not saved yet.",
+  "action.read_names": "Show it with names",
+  "action.read_names.sure": "On record: show it with names?",
   "timeline": "What is on record",
   "timeline.explained": "The last 24 hours of the lane, newest first: its link, holds, commands, sessions and restarts.",
   "timeline.again": "Read it again",

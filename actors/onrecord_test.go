@@ -1,14 +1,42 @@
 package actors
 
 import (
+	"encoding/json"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
 	"rangegate/lanes"
 )
+
+// What would be saved of a lane is what it is, with the customer. Who reads that is on record, with the session.
+func TestTheSnapshotOfALaneIsReadOnRecord(t *testing.T) {
+	logs := &logRecorder{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.create(0, 30)
+		snapshot, found := f.Snapshot(f.laneID(0))
+		require.True(t, found)
+		require.Equal(t, session, snapshot.Session.ID)
+		require.Equal(t, f.clock.Boot(), snapshot.Boot)
+		saved, err := f.store.Load(t.Context(), f.settings.Layout.Range)
+		require.NoError(t, err)
+		require.JSONEq(t, asJSON(t, saved.Lanes[0]), asJSON(t, snapshot), "as it is saved")
+		_, found = f.Snapshot(uuid.New())
+		require.False(t, found)
+		require.NoError(t, f.NoteNames(f.requestContext(), "root", f.laneID(0), session))
+		synctest.Wait()
+		require.Equal(t, []string{"read_names "}, f.actSummaries())
+		act := f.acts()[0]
+		require.Equal(t, []any{"root", f.laneID(0), session}, []any{act.Who, act.Lane, act.Session})
+		require.Len(t, logs.lines(t, "an operator reads a lane's snapshot with names"), 1)
+		require.ErrorIs(t, f.NoteNames(f.requestContext(), "root", uuid.New(), session), lanes.ErrLaneNotFound)
+		require.Len(t, f.acts(), 1, "a refusal is not on record")
+	}, withLog(zerolog.New(logs)))
+}
 
 // When a lane's link was lost, with which error, and to which controller it came up again, is remembered: the newest
 // changes first, also when the lane's actor was restarted or the range reloaded.
@@ -46,4 +74,11 @@ func TestTheChangesOfALinkAreRemembered(t *testing.T) {
 		}
 		require.Len(t, f.LinkChanges(f.laneID(0)), lanes.MaxLinkChanges)
 	})
+}
+
+func asJSON(t *testing.T, value any) string {
+	t.Helper()
+	encoded, err := json.Marshal(value)
+	require.NoError(t, err)
+	return string(encoded)
 }
