@@ -41,7 +41,7 @@ type laneLink struct {
 	unfinished []*holds.Progress // that wait for a confirmation of the hardware
 
 	cause       *request   // whose state is being sent, nil for any other
-	unconfirmed *stateSent // the newest one that a traced request has caused, until the hardware confirms it
+	unconfirmed *stateSent // the newest one that a request has caused, until the hardware confirms it
 }
 
 // The messages about a lane's link and its fire line.

@@ -2,6 +2,7 @@ package actors
 
 import (
 	"cmp"
+	"context"
 	"time"
 
 	"github.com/google/uuid"
@@ -57,6 +58,25 @@ func (o *Observer) ServedSince() time.Time { return o.r.since.Wall }
 func (o *Observer) Snapshot(lane uuid.UUID) (snapshot lanes.Snapshot, found bool) {
 	status, found := o.r.board.LaneStatus(lane)
 	return lanes.Snapshot{Lane: status.Lane, Boot: o.r.clock.Boot()}, found
+}
+
+// FindCommands returns the commands that match, of those that the lanes remember, oldest first.
+func (o *Observer) FindCommands(match func(lanes.Commanded) bool) []lanes.TracedCommand {
+	found, settings := o.r.commands.Find(match), o.r.settings()
+	for i := range found {
+		found[i].Name = settings.name(found[i].Lane)
+	}
+	return found
+}
+
+// KeptAnswer returns the first successful answer to the request with that idempotency key, with its body. found is
+// false without one, and while the request is under way. Errors: those of history.Reader.Answer.
+func (o *Observer) KeptAnswer(ctx context.Context, key string) (kept lanes.KeptAnswer, found bool, err error) {
+	if kept, found = o.r.keys.Kept(key); !found || !kept.InStore {
+		return kept, found, nil
+	}
+	kept, err = o.r.Answer(ctx, key)
+	return kept, err == nil, err
 }
 
 // observation is what one look at the actors of a range is made of.

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rangegate/lanes"
+	"rangegate/lanes/trace"
 )
 
 // What would be saved of a lane is what it is, with the customer. Who reads that is on record, with the session.
@@ -81,4 +82,37 @@ func asJSON(t *testing.T, value any) string {
 	encoded, err := json.Marshal(value)
 	require.NoError(t, err)
 	return string(encoded)
+}
+
+// What was asked in a trace is found with when it went to the controller and was confirmed, and so is the answer that
+// is kept for its key, also once the store alone has its body.
+func TestARequestIsFoundByItsTraceAndItsKey(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		const id = "4bf92f3577b34da6a3ce929d0e0e4736"
+		session := f.create(0, 30)
+		asked := f.clock.Now().Wall
+		_, err := f.On(trace.With(f.requestContext(), id), session, lanes.Pause{Session: session}, nil)
+		require.NoError(t, err)
+		f.advance(time.Second)
+		found := f.FindCommands(func(c lanes.Commanded) bool { return c.Trace == id })
+		require.Len(t, found, 1)
+		require.Equal(t, []any{"pause", "Lane 1", f.laneID(0)}, []any{found[0].Command, found[0].Name, found[0].Lane})
+		require.False(t, found[0].Sent.Before(asked))
+		require.False(t, found[0].Applied.Before(found[0].Sent))
+		require.Less(t, found[0].Applied.Sub(asked), time.Second)
+		require.Empty(t, f.FindCommands(func(lanes.Commanded) bool { return false }))
+
+		f.stop(session)
+		key := keyed("key 1", "f")
+		sold, err := f.createOnce(key)
+		require.NoError(t, err)
+		f.restart()
+		kept, found2, err := f.KeptAnswer(f.requestContext(), "key 1")
+		require.NoError(t, err)
+		require.True(t, found2)
+		require.Contains(t, kept.Body, sold.String())
+		_, found2, err = f.KeptAnswer(f.requestContext(), "key 2")
+		require.NoError(t, err)
+		require.False(t, found2)
+	})
 }

@@ -96,14 +96,16 @@ type stateSent struct {
 	at       time.Time
 	traceID  string
 	request  lanes.Span
+	traced   bool // there is a Tracer
 }
 
 // noteSent notes that the state with that revision goes to the hardware. What was sent before it is not confirmed any
 // more.
 func (k *laneLink) noteSent(revision uint64) {
 	k.unconfirmed = nil
-	if cause := k.cause; cause != nil && cause.traced != nil {
-		k.unconfirmed = &stateSent{revision, time.Now(), cause.traceID(), cause.span()}
+	if cause := k.cause; cause != nil && cause.traceID() != "" {
+		k.unconfirmed = &stateSent{revision, time.Now(), cause.traceID(), cause.span(), cause.traced != nil}
+		k.r.commands.Sent(k.lane, cause.traceID(), k.r.clock.Now().Wall)
 	}
 }
 
@@ -115,7 +117,10 @@ func (k *laneLink) recordApplied(revision uint64, failed string) {
 		return
 	}
 	k.unconfirmed = nil
-	if sent.traceID == "" || !tracer.Records(sent.request, failed != "") {
+	if failed == "" {
+		k.r.commands.Applied(k.lane, sent.traceID, k.r.clock.Now().Wall)
+	}
+	if !sent.traced || !tracer.Records(sent.request, failed != "") {
 		return
 	}
 	tracer.Record(tracing.Span{

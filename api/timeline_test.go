@@ -25,6 +25,9 @@ type storedRecords struct {
 	ended  map[uuid.UUID]lanes.Ended
 	links  []lanes.LinkChange
 	silent bool // the store does not answer
+
+	asked []lanes.TracedCommand
+	kept  lanes.KeptAnswer
 }
 
 func (s *fakeOperatedRange) Deliveries(ctx context.Context, after uint64, limit int) ([]lanes.Logged, error) {

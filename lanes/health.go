@@ -92,6 +92,13 @@ type LaneUnsaved struct {
 	Changes int       // 0: everything is saved
 }
 
+// TracedCommand is a LaneCommand with what became of it at the lane's hardware.
+type TracedCommand struct {
+	LaneCommand
+	Sent    time.Time // the state that it has led to went to the controller; zero: none did, or it is not remembered
+	Applied time.Time // the controller has confirmed that state; zero likewise
+}
+
 // MaxCommands is how many commands a lane remembers.
 const MaxCommands = 50
 

@@ -24,6 +24,13 @@ type CommandLog struct {
 type laneCommands struct {
 	mu     sync.Mutex
 	newest []loggedCommand // at most lanes.MaxCommands, oldest first
+	states []sentState     // at most lanes.MaxCommands, oldest first
+}
+
+// sentState is a state that went to the lane's hardware because of a request.
+type sentState struct {
+	trace         string
+	sent, applied time.Time
 }
 
 type loggedCommand struct {
@@ -31,8 +38,58 @@ type loggedCommand struct {
 	began time.Duration // monotonic
 }
 
-// Add remembers a command that has just ended.
-func (c *CommandLog) Add(lane uuid.UUID, now lanes.Instant, ended lanes.Commanded) {
+// Sent remembers that a state went to the lane's hardware because of the request with that trace id.
+func (c *CommandLog) Sent(lane uuid.UUID, trace string, at time.Time) {
+	log := c.of(lane)
+	log.mu.Lock()
+	defer log.mu.Unlock()
+	if len(log.states) == lanes.MaxCommands {
+		log.states = slices.Delete(log.states, 0, 1)
+	}
+	log.states = append(log.states, sentState{trace: trace, sent: at})
+}
+
+// Applied remembers that the hardware has confirmed the newest state that Sent was told of with that trace id.
+func (c *CommandLog) Applied(lane uuid.UUID, trace string, at time.Time) {
+	log := c.of(lane)
+	log.mu.Lock()
+	defer log.mu.Unlock()
+	for i := range slices.Backward(log.states) {
+		if log.states[i].trace == trace {
+			log.states[i].applied = at
+			return
+		}
+	}
+}
+
+// Find returns the commands that match, of all lanes, oldest first, each with the newest state that went to the
+// hardware in its trace. It looks at one lane after the other, and match must not block.
+func (c *CommandLog) Find(match func(lanes.Commanded) bool) (found []lanes.TracedCommand) {
+	c.mu.RLock()
+	logs := maps.Clone(c.lanes)
+	c.mu.RUnlock()
+	for lane, log := range logs {
+		log.mu.Lock()
+		for _, ended := range log.newest {
+			if !match(ended.Commanded) {
+				continue
+			}
+			command := lanes.TracedCommand{LaneCommand: lanes.LaneCommand{Lane: lane, Commanded: ended.Commanded}}
+			for _, state := range log.states {
+				if state.trace == ended.Trace {
+					command.Sent, command.Applied = state.sent, state.applied
+				}
+			}
+			found = append(found, command)
+		}
+		log.mu.Unlock()
+	}
+	slices.SortStableFunc(found, func(a, b lanes.TracedCommand) int { return a.At.Compare(b.At) })
+	return found
+}
+
+// of returns the commands of the lane, which it begins.
+func (c *CommandLog) of(lane uuid.UUID) *laneCommands {
 	c.mu.RLock()
 	log := c.lanes[lane]
 	c.mu.RUnlock()
@@ -47,6 +104,12 @@ func (c *CommandLog) Add(lane uuid.UUID, now lanes.Instant, ended lanes.Commande
 		}
 		c.mu.Unlock()
 	}
+	return log
+}
+
+// Add remembers a command that has just ended.
+func (c *CommandLog) Add(lane uuid.UUID, now lanes.Instant, ended lanes.Commanded) {
+	log := c.of(lane)
 	log.mu.Lock()
 	defer log.mu.Unlock()
 	if len(log.newest) == lanes.MaxCommands {

@@ -103,6 +103,18 @@ func (k *Keys) Reused(name, fingerprint string) bool {
 	return taken && claim.key.Fingerprint != fingerprint
 }
 
+// Kept returns the answer that is kept for the key, without its body where that is InStore. found is false for a key
+// that nobody has, or whose request has not ended.
+func (k *Keys) Kept(name string) (kept lanes.KeptAnswer, found bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	claim, taken := k.table[name]
+	if !taken || claim.answer == nil {
+		return lanes.KeptAnswer{}, false
+	}
+	return *claim.answer, true
+}
+
 // kept is the answer of a claim that has ended, nil if it was freed.
 func (c *Claim) kept() *lanes.KeptAnswer {
 	c.keys.mu.Lock()

@@ -13,6 +13,7 @@
 //	records.go    how what a range has in its store is read, newest first
 //	timeline.go   what is on record of a lane
 //	snapshot.go   a lane as it would be saved
+//	requests.go   all that is on record of one request
 //	actions.go    what operators do with an actor
 //	maintenance.go backups and verifications of the store
 package observer
@@ -70,6 +71,11 @@ type Range interface {
 	// NoteNames puts on record that who reads the names in a lane's snapshot, with that session on it. Errors: as
 	// NoteDebug.
 	NoteNames(ctx context.Context, who string, lane, session uuid.UUID) error
+	// FindCommands returns the commands that match, of those that the lanes remember, oldest first.
+	FindCommands(match func(lanes.Commanded) bool) []lanes.TracedCommand
+	// KeptAnswer returns the first successful answer to the request with that idempotency key. found is false without
+	// one, and while the request is under way. Errors: those of Records.
+	KeptAnswer(ctx context.Context, key string) (kept lanes.KeptAnswer, found bool, err error)
 	// LogID is that of the event log, which cursors name.
 	LogID() uint64
 	// LinkChanges returns the changes of a lane's link that are remembered, the newest first.
@@ -145,6 +151,7 @@ func Mount(r chi.Router, a *endpoint.API, settings Settings, guard func(http.Han
 			readTimeline, s.timeline),
 		endpoint.Handle("GET", "/lanes/{lane_id}/snapshot", 200, "A lane as it would be saved", readSnapshot,
 			s.snapshot),
+		endpoint.Handle("GET", "/requests", 200, "All that is on record of one request", readRequest, s.request),
 		s.onLane("/reconnect", "Make the link to a lane's hardware anew", Range.Reconnect),
 		s.onLane("/unpark", "Try a parked lane again at once", Range.UnparkLane),
 		s.onLane("/restart", "Restart a lane from its last saved state", Range.RestartLane),

@@ -274,6 +274,23 @@ await story(async () => {
   await page.getByText(/^As of .* are remembered since /).waitFor();
   await look("timeline");
 
+  tell("A trace id leads to all that is on record of its request, and the search finds it too");
+  const trace = await commands.filter({ hasText: "create" }).getByRole("link").textContent();
+  const asked = await open(context, `${scene.operations}${await commands.filter({ hasText: "create" }).getByRole("link").getAttribute("href")}`);
+  await asked.getByLabel("Operations token").fill(scene.operator);
+  await asked.keyboard.press("Enter");
+  const rowOf = (table, ...texts) => texts.reduce((found, text) => found.filter({ hasText: text }), asked.getByRole("table", { name: table }).getByRole("row"));
+  await rowOf("What was asked", "Lane 1", "create", "POS", "ok").waitFor();
+  await rowOf("Events and deliveries", "sessionCreated, 1", "delivered").first().waitFor();
+  await rowOf("Events and deliveries", "sessionStarted, 2", "sessionCreated, 1").first().waitFor();
+  assert.equal(await asked.getByLabel("Trace id or idempotency key").inputValue(), trace);
+  await lookAt(asked, "one request");
+  await asked.getByLabel("Trace id or idempotency key").fill("a key of nobody");
+  await asked.keyboard.press("Enter");
+  await asked.getByText("Nothing of it is on record.").waitFor();
+  assert.equal(await rowOf("What was asked").count(), 0);
+  await asked.close();
+
   tell("The lane as it would be saved names nobody, but with a second click, on record");
   const snapshot = page.locator("pre.snapshot");
   await page.getByRole("button", { name: "Show it", exact: true }).click();

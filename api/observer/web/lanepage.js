@@ -6,6 +6,7 @@ import { ActorTable } from "./actortable.js";
 import { debugButton } from "./debuglog.js";
 import { erase, facts, kindName, rangeAddress, redraw, section, stateName, table } from "./draw.js";
 import { Rates } from "./rates.js";
+import { traceLink } from "./requests.js";
 import { snapshotSection } from "./snapshot.js";
 import { Timeline } from "./timeline.js";
 import { milliseconds, moment, span } from "./times.js";
@@ -118,7 +119,7 @@ export class LanePage {
       { title: t("commands.took"), cell: ({ took_ms }) => milliseconds(t, took_ms), number: true },
       { title: t("commands.waited"), cell: ({ waited_ms }) => milliseconds(t, waited_ms), number: true },
       { title: t("commands.session"), cell: ({ session_id }) => (session_id ? element("code", {}, session_id) : NOTHING) },
-      { title: t("commands.trace"), cell: ({ trace_id }) => (trace_id ? element("code", {}, trace_id) : NOTHING) },
+      { title: t("commands.trace"), cell: ({ trace_id }) => traceLink(this.#query.range, trace_id) },
     ], commands, t("commands.none")));
   }
 

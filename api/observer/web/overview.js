@@ -8,6 +8,7 @@ import { flightLink } from "./flight.js";
 import { Maintenance } from "./maintenance.js";
 import { Nodes } from "./nodes.js";
 import { profiles } from "./profiles.js";
+import { requestSearch } from "./requests.js";
 import { replayForm } from "./replay.js";
 import { milliseconds, moment, span } from "./times.js";
 import { webhookTest } from "./webhooktest.js";
@@ -38,7 +39,7 @@ export class Overview {
     this.#t = t;
     this.#actors = new Actors(t, handlers);
     this.#advisories = new Advisories(t, handlers.token);
-    this.#ofOneRange = [replayForm, webhookTest, debugLog].map((create) => create(t, () => this.#actors.range, handlers.token));
+    this.#ofOneRange = [requestSearch, replayForm, webhookTest, debugLog].map((create) => create(t, () => this.#actors.range, handlers.token));
     this.#nodes = new Nodes(t, handlers.token, () => this.#actors.range);
     this.#maintenance = new Maintenance(t, handlers.token);
     this.#flight = flightLink(t, handlers.token);
@@ -68,6 +69,9 @@ export class Overview {
     redraw(this.#top, [shown, this.#actors.range], () => [one ? this.#nav(one) : null, this.#facts(health.all)].filter(Boolean));
     redraw(this.#rest, [shown, this.#actors.range], () => this.#lists(health, one));
     this.#ofOneRange.forEach((section) => (section.hidden = one === null));
+    if (one !== null) {
+      this.#ofOneRange[0].opened();
+    }
     this.#flight.hidden = false;
     this.#profiles.hidden = this.#actors.range !== "";
     this.#maintenance.element.hidden = this.#actors.range !== "";
@@ -80,6 +84,7 @@ export class Overview {
   }
 
   clear() {
+    this.#ofOneRange[0].erase();
     this.#ofOneRange.forEach((section) => (section.hidden = true));
     this.#flight.hidden = true;
     this.#profiles.hidden = true;

@@ -2,6 +2,7 @@
 import { element, setText } from "/screens/element.js";
 import { redraw, stateName, kindName, table } from "./draw.js";
 import { Refused, fetchJSON } from "./gateway.js";
+import { traceLink } from "./requests.js";
 import { milliseconds, moment } from "./times.js";
 import { said } from "./why.js";
 
@@ -81,7 +82,7 @@ export class Timeline {
       { title: t("commands.by"), cell: ({ by, who }) => [this.#by(by), who].filter(Boolean).join(": ") || NOTHING },
       { title: t("timeline.detail"), cell: (one) => this.#detail(one) || NOTHING },
       { title: t("commands.session"), cell: ({ session_id }) => code(session_id) },
-      { title: t("commands.trace"), cell: ({ trace_id }) => code(trace_id) },
+      { title: t("commands.trace"), cell: ({ trace_id }) => traceLink(this.#queryOf().range, trace_id) },
     ], this.#moments, t("timeline.none"));
   }
 
