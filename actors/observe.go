@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"rangegate/actors/clock"
 	"rangegate/actors/delivery"
 	"rangegate/actors/idempotency"
 	"rangegate/actors/supervised"
@@ -77,6 +78,29 @@ func (o *Observer) KeptAnswer(ctx context.Context, key string) (kept lanes.KeptA
 	}
 	kept, err = o.r.Answer(ctx, key)
 	return kept, err == nil, err
+}
+
+// StoreHealth returns how the range's store and its webhooks are. No actor is asked.
+func (o *Observer) StoreHealth() lanes.StoreHealth {
+	r := o.r
+	backlog, figures := r.committer.Backlog(), r.committer.Figures()
+	health := lanes.StoreHealth{
+		Epoch: r.committer.Epoch, Flush: figures.Number, LastFlush: backlog.LastFlush, Took: figures.Took,
+		Failures: figures.Failures, FailedAt: figures.FailedAt, Error: figures.Error, Outage: backlog.Outage,
+		Unsaved: backlog.Writes, Checkpoint: figures.Checkpoint, Offset: clock.Read(r.clock).Offset,
+		Keys: r.keys.Count(), MostKeys: idempotency.MaxKeys,
+	}
+	for _, webhook := range r.delivery.Health() {
+		state := lanes.WebhookState{
+			Name: webhook.Webhook, Waiting: webhook.Waiting, Retrying: webhook.Retrying, Gone: webhook.Gone,
+			Failing: webhook.Failing,
+		}
+		if webhook.Oldest != nil {
+			state.Oldest = *webhook.Oldest
+		}
+		health.Webhooks = append(health.Webhooks, state)
+	}
+	return health
 }
 
 // observation is what one look at the actors of a range is made of.

@@ -116,3 +116,37 @@ func TestARequestIsFoundByItsTraceAndItsKey(t *testing.T) {
 		require.False(t, found2)
 	})
 }
+
+// Whoever looks after the store of a range sees its last flush, those that failed, and what its webhook got.
+func TestTheStoreOfARangeIsObserved(t *testing.T) {
+	webhook := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		f.stop(f.create(0, 30))
+		synctest.Wait()
+		health := f.StoreHealth()
+		require.Equal(t, f.Epoch(), health.Epoch)
+		require.Positive(t, health.Flush)
+		require.False(t, health.LastFlush.IsZero())
+		require.False(t, health.Checkpoint.IsZero())
+		require.Zero(t, health.Failures)
+		require.Equal(t, []any{0, 100_000}, []any{health.Keys, health.MostKeys})
+		require.Len(t, health.Webhooks, 1)
+		require.Zero(t, health.Webhooks[0].Waiting)
+
+		f.store.setHook(refuseFlush)
+		_ = f.tryCreate(0, 30)
+		f.advance(5 * time.Second)
+		down := f.StoreHealth()
+		require.Positive(t, down.Failures)
+		require.NotEmpty(t, down.Error)
+		require.False(t, down.Outage.Since.IsZero())
+		require.Equal(t, health.Flush, down.Flush)
+		f.store.setHook(nil)
+		f.advance(5 * time.Second)
+		back := f.StoreHealth()
+		require.True(t, back.Outage.Since.IsZero())
+		require.Equal(t, down.Error, back.Error, "it stays known")
+		require.Greater(t, back.Flush, down.Flush)
+		require.True(t, back.Checkpoint.After(health.Checkpoint))
+	}, withWebhook(webhook))
+}

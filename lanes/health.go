@@ -24,6 +24,34 @@ type Health struct {
 	Turns     TurnFigures
 }
 
+// StoreHealth is how the store and the webhooks of a range are doing, for operators.
+type StoreHealth struct {
+	Epoch      uint64
+	Flush      uint64        // number of the last durable flush in the epoch
+	LastFlush  time.Time     // zero: none yet
+	Took       time.Duration // of that
+	Failures   int           // attempts to flush that failed since the range was loaded
+	FailedAt   time.Time     // the last of them; zero: none has
+	Error      string        // of it
+	Outage     StoreOutage
+	Unsaved    int       // changes that are not durable yet
+	Checkpoint time.Time // of the last one that is durable; zero: none is
+	Offset     *Offset   // of the wall clock; nil: not measured
+	Keys       int       // idempotency keys
+	MostKeys   int
+	Webhooks   []WebhookState
+}
+
+// WebhookState is what waits for a webhook, and how it has answered of late.
+type WebhookState struct {
+	Name     string // empty: the only one
+	Waiting  int    // events that wait for their first attempt
+	Retrying int    // events that await their retry
+	Oldest   time.Time
+	Gone     bool // it has answered 410
+	Failing  Failing
+}
+
 // LinkHealth is how a lane's link is doing.
 type LinkHealth struct {
 	Lane      uuid.UUID

@@ -123,6 +123,7 @@ type Committer struct {
 	ended       recent[lanes.Ended]
 	acts        recent[lanes.Act]
 	lastFlush   time.Time // when the last flush became durable, zero before the first
+	figures     Figures
 	lookups     []lookup
 	drained     []chan struct{}
 	abandoned   Abandoned

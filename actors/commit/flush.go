@@ -68,6 +68,7 @@ func (c *Committer) flush(batch store.Batch, writes int) error {
 		err := c.Store.Flush(ctx, batch)
 		cancel()
 		watchdog.Stop()
+		c.count(batch, time.Since(began), err)
 		c.flushed(batch, began, writes, err)
 		switch {
 		case errors.Is(err, store.ErrFenced) && unknown:

@@ -14,6 +14,7 @@
 //	timeline.go   what is on record of a lane
 //	snapshot.go   a lane as it would be saved
 //	requests.go   all that is on record of one request
+//	rangepage.go  the store, the webhooks and the owner of a range
 //	actions.go    what operators do with an actor
 //	maintenance.go backups and verifications of the store
 package observer
@@ -76,6 +77,8 @@ type Range interface {
 	// KeptAnswer returns the first successful answer to the request with that idempotency key. found is false without
 	// one, and while the request is under way. Errors: those of Records.
 	KeptAnswer(ctx context.Context, key string) (kept lanes.KeptAnswer, found bool, err error)
+	// StoreHealth returns how the range's store and webhooks are.
+	StoreHealth() lanes.StoreHealth
 	// LogID is that of the event log, which cursors name.
 	LogID() uint64
 	// LinkChanges returns the changes of a lane's link that are remembered, the newest first.
@@ -151,6 +154,8 @@ func Mount(r chi.Router, a *endpoint.API, settings Settings, guard func(http.Han
 			readTimeline, s.timeline),
 		endpoint.Handle("GET", "/lanes/{lane_id}/snapshot", 200, "A lane as it would be saved", readSnapshot,
 			s.snapshot),
+		endpoint.Handle("GET", "/range", 200, "The store, the webhooks and the owner of a range", readOneRange,
+			s.store),
 		endpoint.Handle("GET", "/requests", 200, "All that is on record of one request", readRequest, s.request),
 		s.onLane("/reconnect", "Make the link to a lane's hardware anew", Range.Reconnect),
 		s.onLane("/unpark", "Try a parked lane again at once", Range.UnparkLane),

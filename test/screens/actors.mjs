@@ -174,6 +174,12 @@ await story(async () => {
   await page.getByLabel("Webhook (of several)").fill("");
   await sendAgain(/^Sent again: [1-9]\d*\.$/);
   await look("events sent again");
+  await page.getByRole("button", { name: "Read how they are" }).click();
+  const flush = page.locator(".facts div", { hasText: "Last flush" });
+  await flush.filter({ hasText: /in .* ms, number \d+/ }).waitFor();
+  await page.locator(".facts div", { hasText: "Owner" }).filter({ hasText: /this gateway, epoch \d+/ }).waitFor();
+  await page.getByRole("table", { name: /^Webhook/ }).getByRole("row").filter({ hasText: "delivered" }).first().waitFor();
+  await look("store, owner and webhooks");
   await page.getByRole("button", { name: "Connect to it" }).click();
   await eventually("the second click", async () => {
     await page.getByRole("button", { name: "Connect to it: sure?" }).click({ timeout: 1_000 }).catch(() => {});

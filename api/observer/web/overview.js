@@ -8,6 +8,7 @@ import { flightLink } from "./flight.js";
 import { Maintenance } from "./maintenance.js";
 import { Nodes } from "./nodes.js";
 import { profiles } from "./profiles.js";
+import { storeSection } from "./rangepage.js";
 import { requestSearch } from "./requests.js";
 import { replayForm } from "./replay.js";
 import { milliseconds, moment, span } from "./times.js";
@@ -39,7 +40,7 @@ export class Overview {
     this.#t = t;
     this.#actors = new Actors(t, handlers);
     this.#advisories = new Advisories(t, handlers.token);
-    this.#ofOneRange = [requestSearch, replayForm, webhookTest, debugLog].map((create) => create(t, () => this.#actors.range, handlers.token));
+    this.#ofOneRange = [requestSearch, storeSection, replayForm, webhookTest, debugLog].map((create) => create(t, () => this.#actors.range, handlers.token));
     this.#nodes = new Nodes(t, handlers.token, () => this.#actors.range);
     this.#maintenance = new Maintenance(t, handlers.token);
     this.#flight = flightLink(t, handlers.token);
@@ -70,7 +71,7 @@ export class Overview {
     redraw(this.#rest, [shown, this.#actors.range], () => this.#lists(health, one));
     this.#ofOneRange.forEach((section) => (section.hidden = one === null));
     if (one !== null) {
-      this.#ofOneRange[0].opened();
+      this.#ofOneRange.slice(0, 2).forEach((section) => section.opened());
     }
     this.#flight.hidden = false;
     this.#profiles.hidden = this.#actors.range !== "";
@@ -84,7 +85,7 @@ export class Overview {
   }
 
   clear() {
-    this.#ofOneRange[0].erase();
+    this.#ofOneRange.slice(0, 2).forEach((section) => section.erase());
     this.#ofOneRange.forEach((section) => (section.hidden = true));
     this.#flight.hidden = true;
     this.#profiles.hidden = true;
