@@ -3,6 +3,7 @@ package actors
 import (
 	"cmp"
 	"context"
+	"runtime"
 	"time"
 
 	"github.com/google/uuid"
@@ -17,8 +18,12 @@ import (
 // Observer is what operators see of a range's actors, and do with them. Its methods may be called from any goroutine.
 type Observer struct{ r *Range }
 
-// Observed returns every actor of the range as its operator sees it: the range's own, those of its webhooks, then each
-// lane in display order with its connection behind it. None of them is asked.
+// lanesInATurn is how many lanes are looked at before the goroutines that wait have their turn: a look at
+// 10,000 lanes takes tens of milliseconds, and no session may be stopped so much later.
+const lanesInATurn = 64
+
+// Observed returns every actor of the range as its operator sees it: the range's own, those of its webhooks,
+// then each lane in display order with its connection behind it. None of them is asked.
 func (o *Observer) Observed() []lanes.Observed {
 	r := o.r
 	seen := observation{r: r, now: r.clock.Now().Wall, settings: r.settings(), lanes: map[actorOf]supervised.Activity{}}
@@ -43,6 +48,9 @@ func (o *Observer) Observed() []lanes.Observed {
 		all = append(all, seen.ofEvents(webhook))
 	}
 	for i, status := range statuses {
+		if i%lanesInATurn == lanesInATurn-1 {
+			runtime.Gosched()
+		}
 		all = append(all, seen.ofLane(status))
 		if i < len(links) && links[i].Lane == status.ID { // else the layout has changed in between
 			all = append(all, seen.ofConnection(status, links[i]))

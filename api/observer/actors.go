@@ -3,7 +3,6 @@ package observer
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
@@ -98,15 +97,12 @@ func (s *observerOf) follow(_ context.Context, w wanted) (func(http.ResponseWrit
 		Next: func() (string, any, <-chan struct{}) {
 			wake := make(chan struct{})
 			time.AfterFunc(refreshEvery, func() { close(wake) })
-			view := viewOfTable(s.looks.now(), w)
-			at := view.At
-			view.At = "" // it is another one each time
-			shown, err := json.Marshal(view)
-			if err != nil || bytes.Equal(shown, sent) {
+			now := s.looks.encoded(w)
+			if now.err != nil || bytes.Equal(now.without, sent) {
 				return "", nil, wake
 			}
-			sent, view.At = shown, at
-			return "actors", view, wake
+			sent = now.without
+			return "actors", now.sent, wake
 		},
 		Beat:    func() (time.Time, bool) { return time.Now(), true },
 		Closing: s.Closing,

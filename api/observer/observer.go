@@ -268,8 +268,9 @@ func lookAtAll(ranges []uuid.UUID, rangeOf func(uuid.UUID) (Range, error), route
 	for _, id := range ranges {
 		r, err := rangeOf(id)
 		if err == nil {
-			name := r.Layout().Name
-			for _, actor := range r.Observed() {
+			name, actors := r.Layout().Name, r.Observed()
+			all = slices.Grow(all, len(actors))
+			for _, actor := range actors {
 				all = append(all, observed{actor, id, name})
 			}
 			continue

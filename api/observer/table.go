@@ -2,6 +2,8 @@ package observer
 
 import (
 	"cmp"
+	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -12,8 +14,12 @@ import (
 	"rangegate/lanes"
 )
 
-// refreshEvery is how old a look at all actors may be. All observers share one.
-const refreshEvery = time.Second
+// A look at all actors is a second old at most, and older where it takes long: while somebody observes, looks take a
+// twenty-fifth at most of what goes by. All observers share one.
+const (
+	refreshEvery  = time.Second
+	observedShare = 25
+)
 
 // observed is an actor with its range.
 type observed struct {
@@ -34,15 +40,52 @@ type looks struct {
 
 	mu     sync.Mutex
 	newest look
+	pause  time.Duration // from the newest to the next one
+	shown  map[wanted]*encoded
+}
+
+// encoded is the table of a look as it is sent.
+type encoded struct {
+	sent    json.RawMessage
+	without []byte // its time: what is the same when nothing has changed
+	err     error
 }
 
 func (l *looks) now() look {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if now := time.Now(); now.Sub(l.newest.at) >= refreshEvery {
-		l.newest = look{now, l.take(now)}
-	}
+	l.refresh()
 	return l.newest
+}
+
+// encoded returns the table, which is encoded once for all who want the same.
+func (l *looks) encoded(w wanted) *encoded {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.refresh()
+	e := l.shown[w]
+	if e == nil {
+		e = encode(viewOfTable(l.newest, w))
+		l.shown[w] = e
+	}
+	return e
+}
+
+// refresh takes a look if it is time. l.mu is held.
+func (l *looks) refresh() {
+	now := time.Now()
+	if l.shown != nil && now.Sub(l.newest.at) < l.pause {
+		return
+	}
+	l.newest, l.shown = look{now, l.take(now)}, map[wanted]*encoded{}
+	l.pause = min(max(refreshEvery, observedShare*time.Since(now)), lookEvery)
+}
+
+func encode(view actorsView) *encoded {
+	sent, err := json.Marshal(view)
+	view.At = ""
+	without, errToo := json.Marshal(view)
+	return &encoded{sent, without, errors.Join(err, errToo)}
 }
 
 // The orders of the table.

@@ -71,21 +71,45 @@ func TestStatesAreCounted(t *testing.T) {
 	require.Equal(t, 2, shown.total)
 }
 
-// However many observers there are, the actors are looked at once a second.
+// However many observers there are, the actors are looked at once a second. Where a look takes long, looks take a
+// twenty-fifth of the time.
 func TestObserversShareALook(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		taken := 0
-		l := looks{take: func(time.Time) []observed {
-			taken++
-			return nil
-		}}
-		for range 30 {
-			for range 10 {
-				l.now()
+	for took, want := range map[time.Duration]int{0: 10, 40 * time.Millisecond: 10, 200 * time.Millisecond: 2} {
+		synctest.Test(t, func(t *testing.T) {
+			taken := 0
+			l := looks{take: func(time.Time) []observed {
+				taken++
+				time.Sleep(took)
+				return nil
+			}}
+			for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+				for range 10 {
+					l.now()
+				}
 			}
-			time.Sleep(100 * time.Millisecond)
-		}
-		require.Equal(t, 3, taken)
+			require.InDelta(t, want, taken, 1, took)
+		})
+	}
+}
+
+// Observers who want the same table share its text, until there is a new look. Those who want another one have
+// their own.
+func TestObserversShareATable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		actors := manyActors(10)
+		l := looks{take: func(time.Time) []observed { return actors }}
+		all, one := wanted{order: byUrgency, limit: 100}, wanted{order: byUrgency, limit: 1}
+		first := l.encoded(all)
+		require.Same(t, first, l.encoded(all))
+		require.NotEqual(t, string(first.sent), string(l.encoded(one).sent))
+
+		time.Sleep(refreshEvery)
+		second := l.encoded(all)
+		require.NotEqual(t, string(first.sent), string(second.sent), "it has another time")
+		require.Equal(t, string(first.without), string(second.without))
+		actors = manyActors(11)
+		time.Sleep(refreshEvery)
+		require.NotEqual(t, string(first.without), string(l.encoded(all).without))
 	})
 }
 
