@@ -121,6 +121,7 @@ func (c *connection) dial(self *actor.PID, m *dial) {
 		return
 	}
 	r.dials.add(func() {
+		r.tree.Label(self) // of several dials, one after the other
 		ctx, wanted := sock.beginDial(r.life)
 		if !wanted {
 			return

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -148,6 +149,11 @@ type eventsActor struct {
 func (e *eventsActor) Receive(ctx actor.Context, message any) {
 	e.self = ctx.Self()
 	e.events.Receive(e.self, message)
+}
+
+// Labels implements supervised.Labelled. A webhook that is the only one may have no name.
+func (e *eventsActor) Labels() []string {
+	return []string{"webhook", cmp.Or(e.events.Webhook(), "only")}
 }
 
 // IsEnding implements supervised.Ending.

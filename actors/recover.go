@@ -47,7 +47,7 @@ func (g *Gateway) recover(ctx context.Context, s Settings, epoch uint64) (*Range
 	r.inForce.Store(inForce)
 	r.life, r.endLife = context.WithCancelCause(context.Background())
 	r.tree = supervised.New(supervised.Deps{
-		System: g.system, Life: r.life, Clock: r.clock, Log: r.log, Metrics: r.metrics,
+		Range: r.id, System: g.system, Life: r.life, Clock: r.clock, Log: r.log, Metrics: r.metrics,
 	})
 	r.addresses.send = r.tree.Send
 	r.laneProps = r.tree.Props(laneKind, func() supervised.Actor { return &laneActor{r: r} })

@@ -11,7 +11,9 @@ package commit
 
 import (
 	"cmp"
+	"context"
 	"errors"
+	"runtime/pprof"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -91,6 +93,7 @@ type Write struct {
 // Committer saves the changes of one range. Its methods may be called from any goroutine.
 type Committer struct {
 	Config
+	labels context.Context // of the goroutine that flushes, in profiles: a lane's goroutine starts it
 
 	mu         sync.Mutex
 	saveQueue  []*Write // not in a flush yet
@@ -161,6 +164,7 @@ func New(config Config, loaded store.Recovered) *Committer {
 		current:     make(map[uuid.UUID]lanes.Lane, len(loaded.Lanes)),
 		unattempted: make(map[uint64]lanes.Logged, len(loaded.Pending)),
 	}
+	c.labels = pprof.WithLabels(context.Background(), pprof.Labels("range", c.Range.String()))
 	for _, event := range loaded.Pending {
 		c.noteAttempts(event)
 	}

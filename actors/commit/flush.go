@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"runtime/pprof"
 	"time"
 
 	"rangegate/lanes/store"
@@ -37,6 +38,7 @@ func (c *Committer) startFlushing() {
 
 // flushAll flushes until nothing waits. While the store is down it goes on trying, if only with a checkpoint.
 func (c *Committer) flushAll() {
+	pprof.SetGoroutineLabels(c.labels)
 	for rejections, answered := 0, 0; ; {
 		c.waitForClients(answered)
 		c.gather()

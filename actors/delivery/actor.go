@@ -48,6 +48,9 @@ func (b *outbox) newActor() *Actor {
 	return &Actor{d: b.d, box: b, queue: newEventQueue(), again: resendQueue{known: map[uint64]struct{}{}}}
 }
 
+// Webhook returns the name of its webhook.
+func (e *Actor) Webhook() string { return e.box.receiver().Name }
+
 // Receive takes one message, and then starts as many deliveries as may run.
 func (e *Actor) Receive(self *actor.PID, message any) {
 	switch m := message.(type) {

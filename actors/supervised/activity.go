@@ -1,6 +1,7 @@
 package supervised
 
 import (
+	"context"
 	"sync"
 	"time"
 
@@ -38,8 +39,9 @@ func (t *Tree) Activities() []Activity {
 // mailbox is the library's, with what its actor does. It outlives the panics of the actor.
 type mailbox struct {
 	actor.Mailbox
-	kind *kind
-	self *actor.PID
+	kind   *kind
+	self   *actor.PID
+	labels context.Context // see labelsOf
 
 	mu      sync.Mutex
 	message any // at hand; nil between two
@@ -50,7 +52,8 @@ type mailbox struct {
 // RegisterHandlers implements actor.Mailbox. The library calls it once, when the actor has its address and before the
 // first message.
 func (m *mailbox) RegisterHandlers(invoker actor.MessageInvoker, dispatcher actor.Dispatcher) {
-	m.self = invoker.(actor.Context).Self()
+	ctx := invoker.(actor.Context)
+	m.self, m.labels = ctx.Self(), m.kind.tree.labelsOf(ctx)
 	m.kind.tree.mailboxes.put(m)
 	m.Mailbox.RegisterHandlers(invoker, dispatcher)
 }

@@ -1,6 +1,7 @@
 package supervised
 
 import (
+	"context"
 	"errors"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -37,7 +38,8 @@ type guarded struct {
 	actor   Actor
 	self    *actor.PID
 	mailbox *mailbox
-	counted bool // as live
+	labels  context.Context // of its goroutine
+	counted bool            // as live
 }
 
 // Receive implements actor.Actor.
@@ -50,6 +52,7 @@ func (g *guarded) Receive(ctx actor.Context) {
 	if g.mailbox == nil {
 		g.mailbox = g.kind.tree.mailboxes.get(ctx.Self())
 	}
+	g.label()
 	g.mailbox.begin(message)
 	defer g.guard(message)
 	g.count(ctx, message)

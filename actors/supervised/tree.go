@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
 
@@ -26,6 +27,7 @@ func NewSystem(log zerolog.Logger) *actor.ActorSystem {
 
 // Deps is what a Tree needs of its range.
 type Deps struct {
+	Range   uuid.UUID
 	System  *actor.ActorSystem
 	Life    context.Context // until the range stops; its cause is what is refused then
 	Clock   clock.Clock

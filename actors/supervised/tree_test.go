@@ -49,7 +49,8 @@ func runTree(t *testing.T, test func(t *testing.T, f *fixture)) {
 		f.stop = stop
 		log := zerolog.New(f.log)
 		f.Tree = New(Deps{
-			System: NewSystem(log), Life: life, Clock: clocktest.New(), Log: log, Metrics: metrics.New(f.figures),
+			Range: uuid.New(), System: NewSystem(log),
+			Life: life, Clock: clocktest.New(), Log: log, Metrics: metrics.New(f.figures),
 		})
 		children := f.Props(childKind, func() Actor { return &child{} })
 		f.parent = f.SpawnRoot(parentKind, "root", func() Actor { return &parent{f: f, children: children} })

@@ -3,6 +3,7 @@ package websocket
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
@@ -11,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"runtime/pprof"
 	"strconv"
 	"strings"
 	"sync"
@@ -470,7 +472,11 @@ func (a *Acceptor) handOver(p *laneSlot, n pendingLink) (again <-chan struct{}, 
 		return p.waiting, nil
 	}
 	made := &linked{waiter: waiter, log: n.hello.LogID, from: n.from}
-	made.connection = newConnection(&a.timeouts, n.socket, n.hello.LogID, n.proof, waiter)
+	of := n.lane // which profiles name; one that is dialled has the labels of whoever dials
+	labels := pprof.Labels("range", of.Range.String(), "lane", of.ID.String())
+	pprof.Do(context.Background(), labels, func(context.Context) {
+		made.connection = newConnection(&a.timeouts, n.socket, n.hello.LogID, n.proof, waiter)
+	})
 	made.connection.onStop(func() { a.unlink(p, made) })
 	p.waiter, p.linked = nil, made
 	a.mu.Unlock()
