@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { Control } from "./control.mjs";
 import { look as lookAt, requireAccessible } from "./look.mjs";
-import { device, eventually, open, scene, story, tell } from "./story.mjs";
+import { PATIENCE, device, eventually, open, scene, story, tell } from "./story.mjs";
 import { changeWorld, linked, pos, sell } from "./pos.mjs";
 
 await story(async () => {
@@ -78,7 +78,7 @@ await story(async () => {
   await changeWorld("/lane/5/off");
   await actor("Lane 5", "No connection").waitFor();
   await changeWorld("/lane/5/on");
-  await actor("Lane 5", "No connection").waitFor({ state: "detached" });
+  await actor("Lane 5", "No connection").waitFor({ state: "detached", timeout: 3 * PATIENCE }); // one that was not in order is dialled again later
   await page.getByLabel("Only what is in trouble").uncheck();
   await actor("Lane 1").first().waitFor();
   assert.equal(query(), "");
@@ -330,10 +330,11 @@ await story(async () => {
   assert.equal(await parked.isVisible(), false);
   await page.route("**/restart*", (route) => route.fulfill({ status: 409, contentType: "application/problem+json", body: JSON.stringify({ code: "lane_parked" }) }), { times: 1 });
   const restart = async (outcome) => {
+    const before = await page.getByText(outcome).count(); // of another button
     await page.getByRole("button", { name: "Restart the lane's actor" }).click();
     await eventually("the second click", async () => {
       await page.getByRole("button", { name: "Restart it: sure?" }).click({ timeout: 1_000 }).catch(() => {});
-      return await page.getByText(outcome).count() > 0;
+      return await page.getByText(outcome).count() > before;
     });
   };
   await restart("Nothing was done: the lane is parked.");
@@ -342,6 +343,8 @@ await story(async () => {
   await actor("Lane 1", "lane", "ready").waitFor();
   await actor("Lane 1", "connection", "up").waitFor();
   assert.equal(await commands.count(), await messages, "it forgets no command");
+  await page.getByRole("button", { name: "Read it again" }).click();
+  await recorded.filter({ hasText: "restart" }).filter({ hasText: scene.operator }).waitFor();
 
   tell("What happens next is there by itself");
   const staff = await Control.signedIn("sam");
