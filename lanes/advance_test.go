@@ -1,0 +1,39 @@
+package lanes_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/stretchr/testify/require"
+
+	"rangegate/lanes"
+)
+
+// An event says by how much the clock was let jump ahead since the one before.
+func TestADecisionKnowsOfJumps(t *testing.T) {
+	session := uuid.New()
+	lane := lanes.Lane{ID: uuid.New(), Accessible: true, Usable: true}
+	now := lanes.Instant{Wall: time.Date(2026, time.May, 1, 12, 0, 0, 0, time.UTC)}
+	decide := func(command lanes.Command) lanes.Change {
+		t.Helper()
+		change, err := lane.Decide(now, command)
+		require.NoError(t, err)
+		lane = change.Lane
+		return change
+	}
+	decide(lanes.Create{Session: session, Customer: "Jo", Minutes: 30, AutoStart: true})
+	decide(lanes.Advance{Session: session, By: 2 * time.Minute})
+	decide(lanes.Advance{Session: session, By: 3 * time.Minute})
+	paused := decide(lanes.Pause{Session: session})
+	require.Equal(t, 5*time.Minute, paused.Events[0].Decision.Advanced)
+	resumed := decide(lanes.Resume{Session: session})
+	require.Zero(t, resumed.Events[0].Decision.Advanced)
+}
+
+// The record of a reservation says for how many seconds it is.
+func TestTheRecordOfAReservation(t *testing.T) {
+	reserve := lanes.Reserve{Reservation: &lanes.Reservation{Term: 90 * time.Second}}
+	act := lanes.Did("sam", lanes.Instant{}, lanes.Lane{}, reserve, lanes.Change{})
+	require.Equal(t, "90", act.Detail)
+}
