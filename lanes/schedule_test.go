@@ -318,3 +318,58 @@ func TestTheRefusalOfAStartNamesEverySession(t *testing.T) {
 	other := lanes.Refusals{nil, lanes.ErrStartScheduled, &lanes.StartAfterClosing{Sessions: []uuid.UUID{second}}}
 	require.Equal(t, lanes.ErrStartScheduled, other.OfStart())
 }
+
+// What a session may go on beyond its minutes, and what it is about to buy, takes of the room before closing.
+// There is no more room than for what a session has at most.
+func TestTheRoomOfASession(t *testing.T) {
+	for name, c := range map[string]struct {
+		closes                      string
+		minutes, openEnd, buys, fit int
+	}{
+		"minutes alone":                      {"12:00", 60, 0, 0, 60},
+		"what it is about to buy":            {"12:00", 60, 0, 20, 40},
+		"an open end has room for minutes":   {"12:00", 60, 90, 0, 60},
+		"and for what it is about to buy":    {"12:00", 60, 90, 20, 40},
+		"which may need more than that room": {"12:00", 60, 70, 20, 40},
+		"no more than a session has":         {"20:00", 400, 0, 0, 80},
+		"less what it is about to buy":       {"20:00", 400, 0, 20, 60},
+		"also with an open end":              {"20:00", 400, 430, 0, 80},
+		"and with both":                      {"20:00", 400, 430, 20, 60},
+	} {
+		t.Run(name, func(t *testing.T) {
+			lane := lanes.Lane{
+				Accessible: true, Usable: true, Purchasing: true,
+				Terms: lanes.Terms{Hours: daily("9:00", c.closes)},
+			}
+			decide := func(command lanes.Command) {
+				change, err := lane.Decide(at("10:00"), command)
+				require.NoError(t, err)
+				lane = change.Lane
+			}
+			session := uuid.UUID{9}
+			decide(lanes.Create{
+				Session: session, Minutes: c.minutes, OpenEnd: c.openEnd, AutoStart: true, Purchasing: true,
+			})
+			if c.buys > 0 {
+				decide(lanes.Buy{
+					Session: session, Purchase: uuid.UUID{8}, Items: []lanes.Item{{ID: lanes.TimeItem, Qty: c.buys}},
+				})
+			}
+			require.Equal(t, c.fit, lane.Room(at("10:00")))
+		})
+	}
+}
+
+// A sale that staff decide to make is on record as past closing if it ends a minute later, and not if it ends
+// with it.
+func TestTheRecordOfASalePastClosing(t *testing.T) {
+	lane := lanes.Lane{Accessible: true, Usable: true, Terms: lanes.Terms{Hours: daily("9:00", "12:00")}}
+	for minutes, past := range map[int]bool{120: false, 121: true} {
+		sale := lanes.Create{
+			Session: uuid.UUID{9}, Minutes: minutes, AutoStart: true, ByStaff: true, AfterClosing: true,
+		}
+		change, err := lane.Decide(at("10:00"), sale)
+		require.NoError(t, err)
+		require.Equal(t, past, lanes.Did("sam", at("10:00"), lane, sale, change).AfterClosing, minutes)
+	}
+}

@@ -37,3 +37,18 @@ func TestTheRecordOfAReservation(t *testing.T) {
 	act := lanes.Did("sam", lanes.Instant{}, lanes.Lane{}, reserve, lanes.Change{})
 	require.Equal(t, "90", act.Detail)
 }
+
+// Who has asked for a change is on record with its first event, unless the command has said so. A change
+// without an event has nothing to put it on record with.
+func TestWhoHasAskedForAChange(t *testing.T) {
+	lane := lanes.Lane{ID: uuid.New(), Accessible: true, Usable: true}
+	sale := lanes.Create{Session: uuid.New(), Customer: "Jo", Minutes: 30, AutoStart: true}
+	change, err := lane.Decide(lanes.Instant{}, sale)
+	require.NoError(t, err)
+	require.Len(t, change.Events, 2)
+	change.AskedBy(lanes.ByStaff)
+	change.AskedBy(lanes.ByPOS)
+	require.Equal(t, lanes.ByStaff, change.Events[0].Decision.By)
+	require.Nil(t, change.Events[1].Decision)
+	require.NotPanics(t, func() { lanes.Change{}.AskedBy(lanes.ByPOS) })
+}
