@@ -52,3 +52,40 @@ func TestWhoHasAskedForAChange(t *testing.T) {
 	require.Nil(t, change.Events[1].Decision)
 	require.NotPanics(t, func() { lanes.Change{}.AskedBy(lanes.ByPOS) })
 }
+
+// An end that is decided late says by how much, and by how much the wall clock was set since it was due.
+func TestADecisionKnowsThatItIsLate(t *testing.T) {
+	lane := lanes.Lane{ID: uuid.New(), Accessible: true, Usable: true}
+	began := lanes.Instant{Wall: time.Date(2026, time.May, 1, 12, 0, 0, 0, time.UTC), Mono: time.Hour}
+	sold, err := lane.Decide(began, lanes.Create{Session: uuid.New(), Customer: "Jo", Minutes: 30, AutoStart: true})
+	require.NoError(t, err)
+	late := began.Add(30*time.Minute + 5*time.Second)
+	late.Wall = late.Wall.Add(time.Hour)
+	ended, err := sold.Lane.Decide(late, lanes.Expire{})
+	require.NoError(t, err)
+	require.Equal(t, 5*time.Second, ended.Events[0].Decision.Late)
+	require.Equal(t, time.Hour, ended.Events[0].Decision.Stepped)
+}
+
+// Kinds of a later release go only to webhooks that name them.
+func TestTheKindsThatAWebhookHasToName(t *testing.T) {
+	for kind, named := range map[lanes.Kind]bool{
+		lanes.SessionEnding: true, lanes.SessionExpired: true, lanes.SessionBeyond: true,
+		lanes.SessionCreated: false, lanes.SessionStarted: false, lanes.SessionPaused: false,
+		lanes.SessionResumed: false, lanes.SessionStopped: false, lanes.Help: false, lanes.PurchaseRequest: false,
+	} {
+		require.Equal(t, named, kind.OnlyNamed(), kind)
+	}
+}
+
+// Whoever lifts a hold names the press that they have seen: it is refused where somebody has pressed since.
+func TestWhetherAHoldWasPressedSince(t *testing.T) {
+	whole, lane := lanes.Scope{Kind: lanes.OverRange}, lanes.Scope{Kind: lanes.OverLane, ID: uuid.UUID{1}}
+	first, second := uuid.New(), uuid.New()
+	holds := lanes.Holds{InForce: []lanes.HoldRecord{{Scope: whole, Press: second}}}
+	require.True(t, holds.PressedSince(whole, first))
+	require.False(t, holds.PressedSince(whole, second))
+	require.False(t, holds.PressedSince(whole, uuid.Nil), "the newest is meant, whichever that is")
+	require.False(t, holds.PressedSince(lane, first), "there is none over the lane alone")
+	require.False(t, lanes.Holds{}.PressedSince(whole, first))
+}
