@@ -36,6 +36,9 @@ type Decision struct {
 	Uncharged time.Duration  `json:"uncharged_ns,omitempty"`
 }
 
+// MadeAt returns when the decision was made, by the wall clock: at is the time of the event that follows from it.
+func (d Decision) MadeAt(at time.Time) time.Time { return at.Add(d.Late + d.Stepped) }
+
 // AskedBy puts on record who asked for the change, unless the command has said so.
 func (c Change) AskedBy(by By) {
 	if len(c.Events) > 0 && c.Events[0].Decision.By == "" {

@@ -65,6 +65,7 @@ func TestADecisionKnowsThatItIsLate(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 5*time.Second, ended.Events[0].Decision.Late)
 	require.Equal(t, time.Hour, ended.Events[0].Decision.Stepped)
+	require.Equal(t, late.Wall, ended.Events[0].Decision.MadeAt(ended.Events[0].At))
 }
 
 // Kinds of a later release go only to webhooks that name them.

@@ -157,7 +157,8 @@ type drained struct {
 	Node string `json:"node"`
 }
 
-// drain gives a range to another node. It is on record before the range is released, with all else that it has to save.
+// drain gives a range to another node. The record of who asked is saved before the range is released, as all
+// that it has to save is.
 func (s *observerOf) drain(ctx context.Context, id uuid.UUID) (drained, error) {
 	r, err := s.running(laneOf{rangeID: id})
 	if err != nil {
@@ -167,6 +168,7 @@ func (s *observerOf) drain(ctx context.Context, id uuid.UUID) (drained, error) {
 	if err != nil {
 		return drained{}, err
 	}
-	_ = r.NoteOperation(ctx, s.Who(ctx), lanes.DidDrain, to) // it stops already: the log has who it was
+	// A range that stops already takes no record: the log has who asked.
+	_ = r.NoteOperation(ctx, s.Who(ctx), lanes.DidDrain, to)
 	return drained{to}, nil
 }

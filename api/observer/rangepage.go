@@ -21,7 +21,7 @@ type storeView struct {
 	Epoch      uint64           `json:"epoch"`
 	Since      string           `json:"served_since"` // by this process
 	Flushes    flushesView      `json:"flushes"`
-	Checkpoint *string          `json:"last_checkpoint_at"` // null: none since then
+	Checkpoint *string          `json:"last_checkpoint_at"` // null: none since served_since
 	Offset     *offsetView      `json:"clock_offset"`       // null: not measured, as without nodes
 	Keys       keysView         `json:"idempotency_keys"`
 	Logs       logsView         `json:"logs"`

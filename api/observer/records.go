@@ -77,7 +77,7 @@ func decidedTimes(block []lanes.Logged) []time.Time {
 		times[i] = entry.Event.At
 		switch d := entry.Event.Decision; {
 		case d != nil:
-			times[i] = times[i].Add(d.Late + d.Stepped)
+			times[i] = d.MadeAt(times[i])
 		case i > 0 && block[i-1].Event.Session == entry.Event.Session && times[i].Before(times[i-1]):
 			times[i] = times[i-1]
 		}

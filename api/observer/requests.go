@@ -46,10 +46,10 @@ type requestView struct {
 	Answer    *answerView     `json:"answer"`   // that is kept for its idempotency key; null: none
 	Commands  []askedView     `json:"commands"` // of lanes
 	Events    []causedView    `json:"events"`   // oldest first
-	Acts      []actView       `json:"acts"`     // what is in What staff did of it
+	Acts      []actView       `json:"acts"`     // of staff, and of a token with a name
 	Missing   []missingRecord `json:"not_on_record"`
 	Searched  *string         `json:"searched_since"` // null: the whole event log
-	Next      *string         `json:"next"`           // the cursor to search further back; null: it is found, or is not there
+	Next      *string         `json:"next"`           // the cursor to search further back with; null: no need
 }
 
 // missingRecord is what nobody can say any more, or what there never was.
@@ -296,7 +296,7 @@ func (q *inquiry) findActs(ctx context.Context) error {
 	}
 	for _, e := range q.events {
 		if d := e.event.Decision; d != nil {
-			at := e.event.At.Add(d.Late + d.Stepped)
+			at := d.MadeAt(e.event.At)
 			spans = append(spans, span{at, at, e.Lane, e.Session})
 		}
 	}

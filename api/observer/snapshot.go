@@ -40,8 +40,8 @@ func (s *observerOf) snapshot(ctx context.Context, of snapshotOf) (snapshotView,
 		return snapshotView{}, err
 	}
 	snapshot, found := r.Snapshot(of.lane)
-	health, known := r.LaneActor(of.lane)
-	if !found || !known {
+	health, loaded := r.LaneActor(of.lane)
+	if !found || !loaded {
 		return snapshotView{}, lanes.ErrLaneNotFound
 	}
 	layout := r.Layout()

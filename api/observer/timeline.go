@@ -117,7 +117,7 @@ func viewOfEvent(entry lanes.Logged) *eventView {
 	}
 	if d := event.Decision; d != nil {
 		view.Decision = &decisionView{
-			d.Command, d.By, endpoint.Stamp(event.At.Add(d.Late + d.Stepped)), d.Held, d.Minutes,
+			d.Command, d.By, endpoint.Stamp(d.MadeAt(event.At)), d.Held, d.Minutes,
 			milliseconds(d.Passed),
 		}
 	}

@@ -121,7 +121,7 @@ func readMoment(
 	err = eachUntil(after, events, func(entry lanes.Logged) (cursor uint64, more bool) {
 		decided := entry.Event.At
 		if d := entry.Event.Decision; d != nil {
-			decided = decided.Add(d.Late + d.Stepped)
+			decided = d.MadeAt(decided)
 		}
 		if decided.After(at) {
 			return 0, false
