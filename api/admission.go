@@ -19,22 +19,22 @@ const (
 )
 
 // The room shrinks while more comes than can be carried out, which shows in how long requests take. What comes
-// then is refused at once. Else each request would wait behind all others until its client gives up, be carried
+// then is refused at once. Otherwise each request would wait behind all others until its client gives up, be carried
 // out nevertheless, and come once more. Requests that fail do not count: where a store does not answer, less
 // room would help nobody, and keep from being served what needs no store.
 const (
-	lookEvery = 100 * time.Millisecond
-	longTime  = 250 * time.Millisecond // on average, and more: less room
-	shortTime = longTime / 2           // and less: more room
-	step      = 8                      // the room changes by an eighth of it
+	adjustEvery = 100 * time.Millisecond
+	longTime    = 250 * time.Millisecond // on average, and more: less room
+	shortTime   = longTime / 2           // and less: more room
+	roomStep    = 8                      // the room changes by an eighth of it
 )
 
 // Who is refused while the room is small is told when to come back: one after the other, at half of the rate at which
 // requests are carried out, so that those that come for the first time find room as well.
 const (
-	soonest = time.Second
-	latest  = time.Minute
-	slowest = 10.0 // requests a second, of which half are told to come back, at least
+	minReturn = time.Second
+	maxReturn = time.Minute
+	minRate   = 10.0 // requests a second, of which half are told to come back, at least
 )
 
 // admission decides which requests are carried out. It has no queue, which would only delay all requests. Its
@@ -42,15 +42,15 @@ const (
 type admission struct {
 	now func() time.Time
 
-	mu        sync.Mutex
-	room      int
-	carried   int // requests that are being carried out
-	byRange   map[uuid.UUID]int
-	looked    time.Time
-	done      int           // since then
-	took      time.Duration // all of them together
-	perSecond float64       // requests that are carried out, lately
-	cameBack  time.Time     // when the last of those who were refused comes back
+	mu         sync.Mutex
+	room       int
+	carried    int // requests that are being carried out
+	byRange    map[uuid.UUID]int
+	adjusted   time.Time
+	done       int           // since then
+	took       time.Duration // all of them together
+	perSecond  float64       // requests that are carried out, lately
+	lastReturn time.Time     // when the last of those who were refused comes back
 }
 
 func newAdmission() *admission {
@@ -77,8 +77,8 @@ func (a *admission) admit(id uuid.UUID, closes bool) (wait time.Duration, admitt
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := a.now()
-	if now.Sub(a.looked) >= lookEvery {
-		a.look(now)
+	if now.Sub(a.adjusted) >= adjustEvery {
+		a.adjust(now)
 	}
 	room := a.room
 	if closes {
@@ -90,7 +90,7 @@ func (a *admission) admit(id uuid.UUID, closes bool) (wait time.Duration, admitt
 		return 0, true
 	}
 	if a.room == mostRoom { // it is full of requests that wait for what does not respond
-		return soonest, false
+		return minReturn, false
 	}
 	return a.comeBack(now), false
 }
@@ -109,10 +109,10 @@ func (a *admission) release(id uuid.UUID, took time.Duration, carriedOut bool) {
 	}
 }
 
-// look fits the room to how long the requests took that were carried out since the last look.
-func (a *admission) look(now time.Time) {
+// adjust fits the room to how long the requests took that were carried out since the last time.
+func (a *admission) adjust(now time.Time) {
 	const smoothing = 0.2
-	passed := now.Sub(a.looked)
+	passed := now.Sub(a.adjusted)
 	if rate := float64(a.done) / passed.Seconds(); passed > time.Second { // hardly anything came meanwhile
 		a.perSecond = rate
 	} else {
@@ -120,20 +120,20 @@ func (a *admission) look(now time.Time) {
 	}
 	switch average := a.took / time.Duration(max(1, a.done)); {
 	case average > longTime:
-		a.room = max(leastRoom, min(a.room, a.carried)*(step-1)/step)
+		a.room = max(leastRoom, min(a.room, a.carried)*(roomStep-1)/roomStep)
 	case average < shortTime:
-		a.room = min(mostRoom, a.room+a.room/step)
+		a.room = min(mostRoom, a.room+a.room/roomStep)
 	}
-	a.looked, a.done, a.took = now, 0, 0
+	a.adjusted, a.done, a.took = now, 0, 0
 }
 
 // comeBack returns how long a client is to wait that is refused.
 func (a *admission) comeBack(now time.Time) time.Duration {
-	if first := now.Add(soonest); a.cameBack.Before(first) {
-		a.cameBack = first
+	if first := now.Add(minReturn); a.lastReturn.Before(first) {
+		a.lastReturn = first
 	}
-	if a.cameBack.Sub(now) < latest {
-		a.cameBack = a.cameBack.Add(time.Duration(float64(time.Second) / (max(a.perSecond, slowest) / 2)))
+	if a.lastReturn.Sub(now) < maxReturn {
+		a.lastReturn = a.lastReturn.Add(time.Duration(float64(time.Second) / (max(a.perSecond, minRate) / 2)))
 	}
-	return a.cameBack.Sub(now)
+	return a.lastReturn.Sub(now)
 }

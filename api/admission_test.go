@@ -13,8 +13,8 @@ import (
 	v2 "rangegate/api/v2"
 )
 
-// counter is an admission whose requests take as long as the test says, and fail if it says so.
-type counter struct {
+// fakeAdmission is an admission whose requests take as long as the test says, and fail if it says so.
+type fakeAdmission struct {
 	*admission
 	at    time.Time
 	takes time.Duration
@@ -23,15 +23,15 @@ type counter struct {
 
 var north, south = uuid.New(), uuid.New()
 
-func newCounter() *counter {
-	c := &counter{admission: newAdmission(), at: time.Unix(1_800_000_000, 0), takes: time.Millisecond}
+func newFakeAdmission() *fakeAdmission {
+	c := &fakeAdmission{admission: newAdmission(), at: time.Unix(1_800_000_000, 0), takes: time.Millisecond}
 	c.now = func() time.Time { return c.at }
 	return c
 }
 
 // come has so many requests of a range come at once, and returns how many are carried out, and the waits of the
 // others.
-func (c *counter) come(id uuid.UUID, requests int) (admitted int, waits []time.Duration) {
+func (c *fakeAdmission) come(id uuid.UUID, requests int) (admitted int, waits []time.Duration) {
 	for range requests {
 		if wait, ok := c.admit(id, false); ok {
 			admitted++
@@ -43,26 +43,26 @@ func (c *counter) come(id uuid.UUID, requests int) (admitted int, waits []time.D
 }
 
 // leave ends so many requests of a range.
-func (c *counter) leave(id uuid.UUID, requests int) {
+func (c *fakeAdmission) leave(id uuid.UUID, requests int) {
 	for range requests {
 		c.release(id, c.takes, !c.fail)
 	}
 }
 
 // serve has as many requests of a range come every tenth of a second, and end by the next one.
-func (c *counter) serve(id uuid.UUID, requests, tenths int) {
+func (c *fakeAdmission) serve(id uuid.UUID, requests, tenths int) {
 	for range tenths {
 		admitted, _ := c.come(id, requests)
-		c.at = c.at.Add(lookEvery)
+		c.at = c.at.Add(adjustEvery)
 		c.leave(id, admitted)
 	}
-	c.look(c.at)
+	c.adjust(c.at)
 }
 
 // Requests that take long have more come than can be carried out: what is beyond it is refused at once. Once
 // they are quick again there is room for all.
 func TestInAnOverloadLessIsCarriedOutAtATime(t *testing.T) {
-	c := newCounter()
+	c := newFakeAdmission()
 	c.serve(north, 300, 20)
 	admitted, _ := c.come(north, mostRoom/2)
 	require.Equal(t, mostRoom/2, admitted, "a burst is no overload")
@@ -89,7 +89,7 @@ func TestInAnOverloadLessIsCarriedOutAtATime(t *testing.T) {
 // Those who are refused in an overload come back one after the other, so that there is room for them, and for
 // those who come for the first time.
 func TestWhoIsRefusedComesBackWhenThereIsRoom(t *testing.T) {
-	c := newCounter()
+	c := newFakeAdmission()
 	c.takes = longTime + time.Millisecond
 	c.serve(north, leastRoom/2, 100)
 	carried := c.perSecond
@@ -99,8 +99,8 @@ func TestWhoIsRefusedComesBackWhenThereIsRoom(t *testing.T) {
 	require.Equal(t, leastRoom/2, admitted)
 	comeBack := map[time.Duration]int{}
 	for i, wait := range refused {
-		require.GreaterOrEqual(t, wait, soonest)
-		require.Less(t, wait, latest+time.Second)
+		require.GreaterOrEqual(t, wait, minReturn)
+		require.Less(t, wait, maxReturn+time.Second)
 		if i > 0 {
 			require.GreaterOrEqual(t, wait, refused[i-1])
 		}
@@ -112,21 +112,21 @@ func TestWhoIsRefusedComesBackWhenThereIsRoom(t *testing.T) {
 	}
 
 	c.leave(north, admitted)
-	c.at = c.at.Add(latest)
+	c.at = c.at.Add(maxReturn)
 	c.serve(north, leastRoom/2, 100)
 	_, refused = c.come(north, leastRoom)
-	require.InDelta(t, soonest, refused[0], float64(50*time.Millisecond), "nobody is expected any more")
+	require.InDelta(t, minReturn, refused[0], float64(50*time.Millisecond), "nobody is expected any more")
 }
 
 // A store that does not answer is no overload: there is room for what needs no store, and clients come back soon.
 func TestAStoreThatDoesNotAnswerTakesNoRoom(t *testing.T) {
-	c := newCounter()
+	c := newFakeAdmission()
 	c.takes, c.fail = 5*time.Second, true
 	c.serve(north, mostRoom/4, 100)
 	require.Equal(t, mostRoom, c.room)
 	c.come(north, mostRoom/2)
 	_, refused := c.come(north, 1)
-	require.Equal(t, []time.Duration{soonest}, refused)
+	require.Equal(t, []time.Duration{minReturn}, refused)
 }
 
 // In an overload a stop and a pause are carried out: what closes a fire line does not wait for what sells time.
@@ -135,7 +135,7 @@ func TestAStopIsCarriedOutInAnOverload(t *testing.T) {
 		blocked := &fakeRange{gate: make(chan struct{})}
 		s := settings(blocked)
 		h := New(s)
-		s.Limiters.admission.room, s.Limiters.admission.looked = leastRoom, time.Now()
+		s.Limiters.admission.room, s.Limiters.admission.adjusted = leastRoom, time.Now()
 		sale := `{"customer_name":"Jo","lane_id":"` + theLane + `","group_id":"` + theGroup + `","duration":30}`
 		for range leastRoom / 2 {
 			go sendAuthorized(h, http.MethodPost, prefix2+"/sessions", sale)

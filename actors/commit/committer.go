@@ -6,7 +6,7 @@
 //	committer.go   Save, the next batch, and what becomes of its writes
 //	follow.go      the event log as it grows, for whoever waits for the next event
 //	flush.go       the goroutine that flushes: repeated until the outcome is known, and what a store that is down means
-//	refill.go      what a range knows besides the store, for a store that lost acknowledged writes and for lanes that restart
+//	refill.go      what a range knows besides the store: for one that lost writes, and for lanes that restart
 package commit
 
 import (
