@@ -7,14 +7,14 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
+
+	"rangegate/test/support"
 )
 
 // seeds is how many a defect may take.
@@ -111,19 +111,8 @@ var failed = regexp.MustCompile(`--- FAIL: TestAnInstallationKeepsItsPromises/se
 
 // seedsUntilFound plants a defect and returns the first seed that fails, 0 if none does.
 func seedsUntilFound(work, file, sound, broken string) int {
-	text, err := os.ReadFile(file)
+	listed, err := support.Defect{File: file, Sound: sound, Broken: broken}.Overlay(work)
 	check(err)
-	if strings.Count(string(text), sound) != 1 {
-		check(fmt.Errorf("%s does not have this once: %q", file, sound))
-	}
-	copied := filepath.Join(work, "planted.go")
-	check(os.WriteFile(copied, []byte(strings.Replace(string(text), sound, broken, 1)), 0o600))
-	at, err := filepath.Abs(file)
-	check(err)
-	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {at: copied}})
-	check(err)
-	listed := filepath.Join(work, "overlay.json")
-	check(os.WriteFile(listed, overlay, 0o600))
 	test := exec.Command("go", "test", "-overlay", listed, "-vet=off", "-count", "1", "-failfast", "-timeout", "30m",
 		"./test/simulation")
 	test.Env = append(os.Environ(), fmt.Sprint("SEEDS=", seeds), "REPEATS=0")

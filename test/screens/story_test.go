@@ -109,6 +109,19 @@ func TestThePageOfTheActors(t *testing.T) {
 	play(t, "actors", func(f *fixture, _ string) { f.useRedis() })
 }
 
+// A lane that panics on every sale, in a build that is made to: why it was restarted, that it is parked, and how an
+// operator has it tried again.
+func TestALaneThatIsParked(t *testing.T) {
+	t.Parallel()
+	play(t, "parked", func(f *fixture, _ string) {
+		f.config.Binary = support.BuildWith(t, support.Defect{
+			File: "actors/lane.go", Sound: "\tchange, err := l.lane.Decide(q.at, q.command)\n",
+			Broken: "\tif sale, is := q.command.(lanes.Create); is && sale.Customer == \"A defect\" {\n" +
+				"\t\tpanic(\"a planted defect\")\n\t}\n\tchange, err := l.lane.Decide(q.at, q.command)\n",
+		})
+	})
+}
+
 // The sales that the configuration of the range names have a button each, also for several lanes and in German.
 func TestTheSalesOfARange(t *testing.T) {
 	t.Parallel()

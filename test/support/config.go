@@ -29,6 +29,7 @@ type Config struct {
 	Store    string   // the one key of store, as SQLite or Redis give it
 	Sections []string // more sections, as "log: {level: debug}"
 	Operator string   // the operations token; empty: Operator
+	Binary   string   // that serves it, as BuildWith gives it; empty: the one that all tests share
 	Ranges   []Range
 }
 
@@ -137,7 +138,7 @@ func (c Config) Write(t testing.TB) (path string) {
 // Serve starts a gateway and waits until it is ready. The test's end kills it.
 func (c Config) Serve(t testing.TB) *Gateway {
 	t.Helper()
-	g := Serve(t, c.String()).Ready()
+	g := serveBy(t, either(c.Binary, binary), c.String()).Ready()
 	g.Token = either(c.Operator, Operator)
 	return g
 }

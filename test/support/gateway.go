@@ -109,8 +109,15 @@ func Limit(cmd *exec.Cmd, limit string) *exec.Cmd {
 // end kills it.
 func Serve(t testing.TB, configuration string) *Gateway {
 	t.Helper()
+	return serveBy(t, binary, configuration)
+}
+
+func serveBy(t testing.TB, binary, configuration string) *Gateway {
+	t.Helper()
 	path := WriteFile(t, "rangegate.yaml", configuration)
-	g := Start(t, ServeCommand(path))
+	serve := ServeCommand(path)
+	serve.Path = binary
+	g := Start(t, serve)
 	g.config = path
 	return g
 }
