@@ -68,7 +68,11 @@ func TestOperatorsDrainAndForgetNodes(t *testing.T) {
 	require.Eventually(t, func() bool { return owner.POS("GET", "/lanes", "").Status == 200 }, 30*time.Second,
 		20*time.Millisecond)
 
-	// The other node has the range, and is the only one that takes any.
+	// The other node has the range, and knows that it is the only one that takes any.
+	require.Eventually(t, func() bool {
+		table, err = command(other, list)
+		return err == nil && regexp.MustCompile(`(?m)^`+name[owner]+` .* draining$`).MatchString(table)
+	}, 30*time.Second, 20*time.Millisecond)
 	drainRange := func(id string) func(term *terminal, o operator) error {
 		return func(term *terminal, o operator) error { return nodesDrainRange{uuid.MustParse(id), o}.Run(term) }
 	}
