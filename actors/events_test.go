@@ -264,6 +264,7 @@ func TestTheOldestWaitingEventsAreDropped(t *testing.T) {
 		f.pauseAndResume(other, 6)
 		require.Equal(t, []uint64{2, 4, 5, 6, 7, 8, 9, 10}, f.droppedCursors(), "events under way are not dropped")
 		require.Equal(t, 8.0, f.countEvents("dropped"))
+		require.Equal(t, lanes.LostEvents{Dropped: 8}, f.observed(eventsKind, -1).Lost)
 		require.Equal(t, "dropped: more than 10 events waited", f.eventLog()[1].Attempt.Error)
 
 		release()

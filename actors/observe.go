@@ -164,6 +164,7 @@ func (o *observation) ofRange(unsaved int) lanes.Observed {
 func (o *observation) ofEvents(webhook delivery.WebhookHealth) lanes.Observed {
 	row := o.actor(eventsKind, uuid.Nil, o.events[webhook.Actor])
 	row.Webhook, row.Waiting, row.State = webhook.Webhook, webhook.Waiting, lanes.StateReady
+	row.Lost = webhook.Lost
 	switch {
 	case webhook.Gone:
 		row.State = lanes.StateGone

@@ -140,6 +140,21 @@ func TestWhatHoldsAnActorUp(t *testing.T) {
 			f.advance(parkedFor)
 			require.Equal(t, lanes.StateReady, f.observed(laneKind, 0).State)
 		}},
+		"a lane that waits for its last saved state": {run: func(t *testing.T, f *fixture) {
+			session := f.create(0, 30)
+			release := f.blockFlushes()
+			modified := f.runAsync(func() error { return f.tryModify(session, 5) })
+			f.panicLane(0) // what is on its way to the store is waited for
+			f.advance(4 * time.Second)
+			require.Equal(t, "unsaved ×1 for 4s", f.why(laneKind, 0))
+			require.Contains(t, f.observed(laneKind, 0).Also,
+				lanes.Why{Code: lanes.WhyStarting, Since: f.clock.Now().Wall.Add(-4 * time.Second)})
+			require.Equal(t, lanes.StateStarting, f.observed(laneKind, 0).State)
+			release()
+			require.Error(t, <-modified)
+			f.advance(time.Second)
+			require.Equal(t, lanes.StateReady, f.observed(laneKind, 0).State)
+		}},
 		"a message that takes too long": {run: func(t *testing.T, f *fixture) {
 			f.create(0, 30)
 			release := f.blockFlushes()
@@ -193,6 +208,23 @@ func TestWhatHoldsAnActorUp(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { runFixture(t, test.run, withLanes(2)) })
 	}
+}
+
+// A purchase that staff have to settle is told of its lane until they have.
+func TestAPurchaseThatStaffHaveToSettleIsTold(t *testing.T) {
+	pos := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		f.createWithPurchasing(1, 30)
+		pos.setPurchaseReply(timeOutPurchase)
+		purchase := f.buy(1, minutes(15))
+		f.advance(webhookTimeout)
+		f.advance(20 * time.Second)
+		require.Equal(t, "purchases ×1 for 30s", f.why(laneKind, 1))
+		require.Empty(t, f.why(laneKind, 0))
+		require.NoError(t, f.Clear(f.requestContext(), "sam", purchase, true))
+		f.advance(time.Second)
+		require.Empty(t, f.why(laneKind, 1))
+	}, withWebhook(pos))
 }
 
 // What a webhook does not take is told of its events.

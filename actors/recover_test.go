@@ -65,6 +65,8 @@ func TestSessionsThatEndedWhileDownAreSavedBeforeTheRangeIsReady(t *testing.T) {
 		require.NoError(t, f.tryStart())
 		synctest.Wait()
 		require.False(t, f.gateway.Ready(1))
+		require.Equal(t, "starting ×1", f.why(rangeKind, -1))
+		require.Equal(t, lanes.StateStarting, f.observed(rangeKind, -1).State)
 		close(save)
 		synctest.Wait()
 		require.True(t, f.gateway.Ready(1))

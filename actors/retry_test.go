@@ -296,6 +296,7 @@ func TestAnEventIsGivenUp(t *testing.T) {
 		require.False(t, entry.Pending())
 		require.Len(t, entry.Earlier, 5)
 		require.Equal(t, 1.0, f.counterValue("rangegate_events_given_up_total"))
+		require.Equal(t, lanes.LostEvents{GivenUp: 1}, f.observed(eventsKind, -1).Lost)
 		require.Equal(t, 5.0, f.metricValue("rangegate_events_retried_total", "refused"))
 		arrived := len(webhook.arrivals())
 		f.advance(retryFor)

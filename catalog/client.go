@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"runtime/debug"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -157,6 +158,8 @@ func failure(err error, took time.Duration) Failed {
 
 // Metrics counts and measures the requests of all clients.
 type Metrics struct {
+	asked, failed atomic.Uint64 // see Counts
+
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
 }
@@ -194,6 +197,9 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 	return m
 }
 
+// Counts returns how many requests were made, but for the abandoned ones, and how many of those failed.
+func (m *Metrics) Counts() (asked, failed uint64) { return m.asked.Load(), m.failed.Load() }
+
 // observe counts and measures a request, and records its span.
 func (c *Client) observe(ctx context.Context, place lanes.Span, t Type, outcome string, started time.Time) {
 	ended, traceID := time.Now(), trace.ID(ctx)
@@ -205,6 +211,12 @@ func (c *Client) observe(ctx context.Context, place lanes.Span, t Type, outcome 
 		place,
 	)
 	failed := outcome != "ok" && outcome != "abandoned"
+	if outcome != "abandoned" {
+		c.settings.Metrics.asked.Add(1)
+	}
+	if failed {
+		c.settings.Metrics.failed.Add(1)
+	}
 	if traceID == "" || !c.settings.Tracer.Records(place, failed) {
 		return
 	}

@@ -1,6 +1,7 @@
 package lanes
 
 import (
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -22,8 +23,16 @@ type Observed struct {
 	Taken   uint64  // messages since it was started
 	Panics  Panics
 	Late    *time.Duration // of a lane: how late its newest timer was that ended a session; nil: none has
+	Lost    LostEvents     // of events
 	Why     *Why           // what it is held up by; nil: nothing
 	Also    []Why          // what it is held up by beside that, the most urgent first
+}
+
+// LostEvents are those of a webhook that it has not got, and gets only when somebody asks for them, since the range was
+// loaded.
+type LostEvents struct {
+	GivenUp uint64 // after their retries
+	Dropped uint64 // before their first attempt, as too many waited
 }
 
 // Awaited is what waits, or is being done, and since when. Its zero value is nothing.
@@ -77,6 +86,7 @@ const (
 	WhyDialling   WhyCode = "dialling"
 	WhyAwaits     WhyCode = "awaits"
 	WhyKeys       WhyCode = "keys"
+	WhyPurchases  WhyCode = "purchases"
 	WhyBehind     WhyCode = "behind"
 	WhyBacklog    WhyCode = "backlog"
 	WhyStarting   WhyCode = "starting"
@@ -89,8 +99,8 @@ const (
 // Urgency are the codes, the most urgent first.
 var Urgency = []WhyCode{
 	WhyStoreDown, WhyNotRunning, WhyParked, WhyHold, WhyAtHand, WhySaving, WhyUnsaved, WhyGone, WhyFailing, WhyFault,
-	WhyContested, WhyDials, WhyDialling, WhyAwaits, WhyKeys, WhyBehind, WhyBacklog, WhyStarting, WhyMoving, WhyTogether,
-	WhyRetrying, WhyRestarted,
+	WhyContested, WhyDials, WhyDialling, WhyAwaits, WhyKeys, WhyPurchases, WhyBehind, WhyBacklog, WhyStarting,
+	WhyMoving, WhyTogether, WhyRetrying, WhyRestarted,
 }
 
 // Why is what holds an actor up. Which of its values there are depends on the code.
@@ -99,7 +109,7 @@ type Why struct {
 	Since    time.Time
 	Next     time.Time // when it is tried again, or level
 	What     string    // command or message
-	Count    int       // lanes, changes, requests or events
+	Count    int       // lanes, changes, requests, purchases or events
 	Attempts int       // that failed in a row
 	Error    string    // of the last of them; a fault of the hardware; the text of a panic
 	Address  string    // of a controller
@@ -177,7 +187,7 @@ func (o Observed) WhyLane(
 		starting = lasts(now, work.Since, laneWaits, Why{Code: WhyStarting})
 	}
 	return mostUrgent(parked, hold, atHand,
-		o.whySaving(now, work, unsaved, outage), fault,
+		o.whySaving(now, work, unsaved, outage), fault, whyPurchases(now, status.Lane.Open),
 		lasts(now, work.Oldest.Since, laneWaits, Why{Code: WhyBacklog, What: work.Oldest.What, Count: work.Waiting}),
 		starting, o.whyKept(now, work), restarted)
 }
@@ -191,6 +201,15 @@ func (o Observed) whySaving(now time.Time, work LaneWork, unsaved LaneUnsaved, o
 	}
 	return lasts(now, unsaved.Since, laneWaits,
 		Why{Code: WhyUnsaved, Count: unsaved.Changes, Attempts: outage.Attempts, Error: outage.Error})
+}
+
+// whyPurchases is a lane with purchases that staff have to settle.
+func whyPurchases(now time.Time, open []*Purchase) *Why {
+	if len(open) == 0 {
+		return nil
+	}
+	oldest := slices.MinFunc(open, func(a, b *Purchase) int { return a.At.Wall.Compare(b.At.Wall) })
+	return lasts(now, oldest.At.Wall, laneWaits, Why{Code: WhyPurchases, Count: len(open)})
 }
 
 // whyKept is a lane that keeps itself for others.

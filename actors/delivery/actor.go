@@ -139,6 +139,9 @@ func (e *Actor) add(events []lanes.Logged) {
 	}
 	for e.queue.waiting > limit {
 		if event, found := e.queue.dropOldest(); found {
+			if why == "" {
+				e.box.dropped.Add(1)
+			}
 			event.Attempt = new(final)
 			e.box.saveOutcomes([]lanes.Logged{e.d.finish(e.box.decide(event, lanes.Answer{}))})
 		}

@@ -177,6 +177,7 @@ type WebhookHealth struct {
 	Retrying int    // events that await their retry
 	Gone     bool   // it has answered 410
 	Failing  lanes.Failing
+	Lost     lanes.LostEvents
 	Oldest   *time.Time // when the oldest event happened that waits; nil when none does
 	LevelAt  time.Time  // when the last of those that await their retry can have been sent; zero: none does
 	Actor    string     // the id of its actor in the library, empty before it runs
@@ -190,6 +191,7 @@ func (d *Delivery) Health() (all []WebhookHealth) {
 			Webhook: to.receiver.Name, Waiting: int(to.box.waiting.Load()), Retrying: to.box.retries.count(),
 			Gone: to.box.whyNotSent() == lanes.WebhookGone, Failing: to.box.failing(), Oldest: to.box.oldest.Load(),
 			LevelAt: to.box.retries.levelAt(now), Actor: to.box.actor.Load().GetId(),
+			Lost: lanes.LostEvents{GivenUp: to.box.givenUp.Load(), Dropped: to.box.dropped.Load()},
 		})
 	}
 	return all

@@ -34,7 +34,8 @@ type outbox struct {
 	waiting      atomic.Int64 // events that wait for their delivery
 	redeliveries atomic.Int64 // events that somebody wants sent again
 	// when the oldest event happened that waits for its delivery; nil when none waits
-	oldest atomic.Pointer[time.Time]
+	oldest           atomic.Pointer[time.Time]
+	givenUp, dropped atomic.Uint64 // see lanes.LostEvents
 
 	failuresMu sync.Mutex
 	failures   lanes.Failing
@@ -236,7 +237,10 @@ func (b *outbox) saveOutcomes(events []lanes.Logged) {
 	b.d.Committer.Save(w)
 }
 
-func (b *outbox) countGivenUp() { b.d.Metrics.GivenUp.WithLabelValues(b.receiver().Name).Inc() }
+func (b *outbox) countGivenUp() {
+	b.givenUp.Add(1)
+	b.d.Metrics.GivenUp.WithLabelValues(b.receiver().Name).Inc()
+}
 
 // named says in a log line which webhook it is about.
 func (b *outbox) named(line *zerolog.Event) *zerolog.Event { return ofWebhook(line, b.receiver().Name) }

@@ -175,7 +175,8 @@ func TestEachReasonIsACondition(t *testing.T) {
 		lanes.WhyDials: LinkDown, lanes.WhyDialling: LinkDown, lanes.WhyAwaits: LinkDown, lanes.WhyKeys: KeysRunOut,
 		lanes.WhyBehind: WebhookBehind, lanes.WhyBacklog: RequestsWait, lanes.WhyStarting: LaneNotLoaded,
 		lanes.WhyMoving:   LaneReserved,
-		lanes.WhyTogether: LaneReserved, lanes.WhyRetrying: "", lanes.WhyRestarted: "",
+		lanes.WhyTogether: LaneReserved, lanes.WhyPurchases: PurchasesUnresolved,
+		lanes.WhyRetrying: "", lanes.WhyRestarted: "",
 	} {
 		g := newGatewayOf()
 		g.actors = []lanes.Observed{{
@@ -184,7 +185,21 @@ func TestEachReasonIsACondition(t *testing.T) {
 		}}
 		require.Equal(t, strings.TrimSpace("lane_parked "+string(want)), g.codes(1), code)
 	}
-	require.Len(t, lanes.Urgency, 22, "a new reason is one of these, or is said here to be none")
+	require.Len(t, lanes.Urgency, 23, "a new reason is one of these, or is said here to be none")
+}
+
+// What a webhook does not get although it should is told for ten minutes; each webhook is told of alone.
+func TestEventsThatAreLostAreTold(t *testing.T) {
+	g := newGatewayOf()
+	pos, books := lanes.Observed{Kind: "events", Webhook: "pos"}, lanes.Observed{Kind: "events", Webhook: "books"}
+	g.actors = []lanes.Observed{pos, books}
+	require.Empty(t, g.codes(1))
+	g.actors[0].Lost.GivenUp, g.actors[1].Lost.Dropped = 2, 1
+	require.Equal(t, "events_given_up events_dropped", g.codes(1))
+	require.Equal(t, "events_given_up events_dropped", g.codes(590))
+	g.actors[1].Lost.Dropped = 2
+	require.Equal(t, "events_dropped", g.codes(20))
+	require.Empty(t, g.codes(600))
 }
 
 // A controller that is faulty is not one that cannot be reached.
@@ -248,9 +263,15 @@ func TestTheReadingsOfTheGateway(t *testing.T) {
 			"requests_limited", 60,
 		},
 		"a POS that is impatient": {func(r *Readings) { r.Limited = map[uuid.UUID]uint64{someRange: 5} }, "", 1},
-		"too many requests":       {func(r *Readings) { r.Overloaded = 1 }, "overloaded", 60},
-		"a clock that is set":     {func(r *Readings) { r.ClockSteps = 1 }, "clock_stepped", 660},
-		"a machine that slept":    {func(r *Readings) { r.Suspends = 1 }, "machine_suspended", 660},
+		"a products API that fails": {
+			func(r *Readings) { r.Products, r.ProductsLost = 5, 3 },
+			"products_failing", 600,
+		},
+		"one that fails of late": {func(r *Readings) { r.Products, r.ProductsLost = 2, 2 }, "", 1},
+		"one that fails rarely":  {func(r *Readings) { r.Products, r.ProductsLost = 7, 3 }, "", 1},
+		"too many requests":      {func(r *Readings) { r.Overloaded = 1 }, "overloaded", 60},
+		"a clock that is set":    {func(r *Readings) { r.ClockSteps = 1 }, "clock_stepped", 660},
+		"a machine that slept":   {func(r *Readings) { r.Suspends = 1 }, "machine_suspended", 660},
 		"a range that is lost": {
 			func(r *Readings) { r.Lost = map[uuid.UUID]uint64{someRange: 1} },
 			"range_lost", 660,
@@ -278,6 +299,7 @@ func TestTheReadingsOfTheGateway(t *testing.T) {
 		"a clock in order": {Readings{ClockAhead: 20 * time.Millisecond}, ""},
 		"no lease":         {Readings{LeaseNotHeld: true}, "lease_not_held"},
 		"a refused reload": {Readings{ReloadFailed: true}, "reload_failed"},
+		"a difference":     {Readings{Differences: 1}, "verify_differences"},
 		"a good certificate": {
 			Readings{Certificates: []Certificate{{"http", noon, noon.Add(30 * 24 * time.Hour), ""}}},
 			"",

@@ -37,6 +37,11 @@ const (
 	WebhookGone         AdvisoryCode = "webhook_gone"
 	WebhookFailing      AdvisoryCode = "webhook_failing"
 	WebhookBehind       AdvisoryCode = "webhook_behind"
+	EventsGivenUp       AdvisoryCode = "events_given_up"
+	EventsDropped       AdvisoryCode = "events_dropped"
+	PurchasesUnresolved AdvisoryCode = "purchases_unresolved"
+	ProductsFailing     AdvisoryCode = "products_failing"
+	VerifyDifferences   AdvisoryCode = "verify_differences"
 	KeysRunOut          AdvisoryCode = "keys_run_out"
 	RequestsLimited     AdvisoryCode = "requests_limited"
 	Overloaded          AdvisoryCode = "overloaded"
@@ -89,6 +94,11 @@ var advisoryRules = map[AdvisoryCode]advisoryRule{
 	WebhookGone:         {Critical, 0},
 	WebhookFailing:      {Warning, 0},
 	WebhookBehind:       {Warning, 20 * time.Second},
+	EventsGivenUp:       {Critical, 0},
+	EventsDropped:       {Critical, 0},
+	PurchasesUnresolved: {Warning, 30 * time.Second},
+	ProductsFailing:     {Warning, 0},
+	VerifyDifferences:   {Critical, 0},
 	KeysRunOut:          {Warning, 0},
 	RequestsLimited:     {Warning, 0},
 	Overloaded:          {Warning, 0},

@@ -25,6 +25,9 @@ type Readings struct {
 	Lost         map[uuid.UUID]uint64 // how often another node has claimed a range that ran here
 	TakenOver    map[uuid.UUID]uint64 // how often this node took a range over from one that was not heard of any more
 	ReloadFailed bool
+	Products     uint64 // requests to the integrators' products APIs, but for those that nobody waited for any more
+	ProductsLost uint64 // of them, those without products
+	Differences  int    // that the newest verification has found
 }
 
 // Certificate is the TLS certificate in use at an address.
@@ -46,6 +49,9 @@ const (
 	limitWithin = 30 * time.Second
 	limited     = 20 // requests
 
+	productsWithin = 5 * time.Minute
+	productsLost   = 3 // requests, and half of all
+
 	clockTolerated = 250 * time.Millisecond
 	endsSoon       = 21 * 24 * time.Hour
 )
@@ -58,7 +64,8 @@ var advisoryCodes = map[lanes.WhyCode]AdvisoryCode{
 	lanes.WhyFailing: WebhookFailing, lanes.WhyFault: HardwareFault, lanes.WhyContested: ControllerContested,
 	lanes.WhyDials:    LinkDown,
 	lanes.WhyDialling: LinkDown, lanes.WhyAwaits: LinkDown, lanes.WhyKeys: KeysRunOut, lanes.WhyBehind: WebhookBehind,
-	lanes.WhyBacklog: RequestsWait, lanes.WhyMoving: LaneReserved, lanes.WhyTogether: LaneReserved,
+	lanes.WhyPurchases: PurchasesUnresolved,
+	lanes.WhyBacklog:   RequestsWait, lanes.WhyMoving: LaneReserved, lanes.WhyTogether: LaneReserved,
 }
 
 // actorOf names an actor across looks.
@@ -72,11 +79,15 @@ type signs struct {
 	linkedSince map[uuid.UUID]time.Time // by lane
 	links       map[uuid.UUID]*growth   // made anew, by lane
 	panics      map[actorOf]*growth
+	givenUp     map[actorOf]*growth   // events
+	dropped     map[actorOf]*growth   // events
 	limited     map[uuid.UUID]*growth // requests, by range
 	lost, taken map[uuid.UUID]*growth // ranges
 	flushes     growth
 	slow        growth
 	overloaded  growth
+	products    growth
+	noProducts  growth
 	steps       growth
 	suspends    growth
 }
@@ -84,6 +95,7 @@ type signs struct {
 func newSigns() *signs {
 	return &signs{
 		linkedSince: map[uuid.UUID]time.Time{}, links: map[uuid.UUID]*growth{}, panics: map[actorOf]*growth{},
+		givenUp: map[actorOf]*growth{}, dropped: map[actorOf]*growth{},
 		limited: map[uuid.UUID]*growth{}, lost: map[uuid.UUID]*growth{}, taken: map[uuid.UUID]*growth{},
 	}
 }
@@ -203,6 +215,9 @@ func (s *signs) ofActor(all []condition, now time.Time, a *observed, rangeName f
 				fmt.Sprintf("It has panicked (%s within 10 minutes), %s", number(int(in), "panic", "panics"), said))
 		}
 	}
+	if a.Kind == "events" {
+		s.ofEvents(now, a, add)
+	}
 	if a.Kind == "connection" && a.State == string(lanes.LinkUp) {
 		if before, found := s.linkedSince[a.Lane]; !found || !before.Equal(a.Since) {
 			s.linkedSince[a.Lane] = a.Since
@@ -221,6 +236,27 @@ func (s *signs) ofActor(all []condition, now time.Time, a *observed, rangeName f
 		}
 	}
 	return all
+}
+
+// ofEvents adds what a webhook has lost of late.
+func (s *signs) ofEvents(now time.Time, a *observed, add func(AdvisoryCode, time.Time, lanes.Why, string)) {
+	for _, sign := range []struct {
+		code  AdvisoryCode
+		known map[actorOf]*growth
+		count uint64
+		as    string
+	}{
+		{EventsGivenUp, s.givenUp, a.Lost.GivenUp, "given up, after retries in vain"},
+		{EventsDropped, s.dropped, a.Lost.Dropped, "dropped, the oldest of too many that waited"},
+	} {
+		lost := growthOf(sign.known, actorOf{a.rangeID, a.Lane, a.Kind, a.Webhook})
+		lost.note(now, sign.count, panicShown)
+		if n := lost.by(now, panicShown); n > 0 {
+			add(sign.code, lost.since(now, panicShown), lanes.Why{},
+				fmt.Sprintf("%s %s. They are in the event log, and can be sent again.",
+					number(int(n), "event was", "events were"), sign.as))
+		}
+	}
 }
 
 func (s *signs) ofRanges(all []condition, now time.Time, r Readings, rangeName func(uuid.UUID) string) []condition {
@@ -278,6 +314,17 @@ func (s *signs) ofGateway(all []condition, now time.Time, r Readings) []conditio
 	if n := s.overloaded.by(now, limitWithin); n > 0 {
 		add(Overloaded, s.overloaded.since(now, limitWithin),
 			"%d requests were refused within 30 s, as too many are carried out at a time.", n)
+	}
+	s.products.note(now, r.Products, productsWithin)
+	s.noProducts.note(now, r.ProductsLost, productsWithin)
+	if lost, asked := s.noProducts.by(now, productsWithin), s.products.by(now, productsWithin); lost >= productsLost &&
+		lost*2 >= asked {
+		add(ProductsFailing, s.noProducts.since(now, productsWithin), "%d of %d requests to the products APIs of the "+
+			"integrators failed within 5 minutes: the shop at the lanes is empty or old.", lost, asked)
+	}
+	if r.Differences > 0 {
+		add(VerifyDifferences, time.Time{}, "The newest verification has found %s between what is on record and what "+
+			"is computed from it.", number(r.Differences, "difference", "differences"))
 	}
 	if r.ClockAhead.Abs() > clockTolerated {
 		add(ClockOffset, time.Time{}, "The machine's clock is %s off that of the Redis server: look at NTP on both. "+

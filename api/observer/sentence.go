@@ -51,6 +51,11 @@ func sentenceOf(w lanes.Why, now time.Time) string {
 		return fmt.Sprintf("It has waited for its controller to dial for %s: %s.", since, lastError(w))
 	case lanes.WhyKeys:
 		return fmt.Sprintf("It keeps %d idempotency keys: at 100000 requests with new keys are refused.", w.Count)
+	case lanes.WhyPurchases:
+		if w.Count == 1 {
+			return fmt.Sprintf("1 purchase has waited for %s for staff to settle it.", since)
+		}
+		return fmt.Sprintf("%d purchases have waited for staff to settle them, the oldest for %s.", w.Count, since)
 	case lanes.WhyBehind:
 		return fmt.Sprintf("%s for the webhook%s, the oldest for %s.", number(w.Count, "event waits", "events wait"),
 			quoted(w.Other), since)

@@ -68,6 +68,12 @@ func TestEveryReasonHasASentence(t *testing.T) {
 		"It has waited for its controller to dial for 3 s: the lane's key is another one.": {
 			Code: lanes.WhyAwaits, Since: ago(3 * time.Second), Error: "the lane's key is another one",
 		},
+		"1 purchase has waited for 9 s for staff to settle it.": {
+			Code: lanes.WhyPurchases, Count: 1, Since: ago(9 * time.Second),
+		},
+		"2 purchases have waited for staff to settle them, the oldest for 9 s.": {
+			Code: lanes.WhyPurchases, Count: 2, Since: ago(9 * time.Second),
+		},
 		"1 event waits for the webhook pos, the oldest for 12 s.": {
 			Code:  lanes.WhyBehind,
 			Count: 1, Other: "pos", Since: ago(12 * time.Second),

@@ -23,12 +23,13 @@ const DETAILS = {
   gone: [],
   failing: ["failures", "error"],
   keys: [],
+  purchases: [],
   behind: [],
   retrying: ["level_at"],
 };
 
 // COUNTS are the values that choose between one and several.
-const COUNTS = { unsaved: "changes", keys: "keys", backlog: "waiting", behind: "waiting", retrying: "retrying" };
+const COUNTS = { unsaved: "changes", keys: "keys", purchases: "purchases", backlog: "waiting", behind: "waiting", retrying: "retrying" };
 
 const OF_STORE = ["store_down", "saving", "unsaved"];
 

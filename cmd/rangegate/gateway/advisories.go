@@ -50,6 +50,10 @@ func (g *Gateway) readings() observer.Readings {
 		Overloaded: g.traffic.Overloaded(), Limited: g.limiters.Refused(), ReloadFailed: g.reloads.failed.Load(),
 	}
 	r.Flushes, r.SlowFlushes = g.counts.FlushCounts()
+	r.Products, r.ProductsLost = g.catalog.Counts()
+	if verified, err := readVerified(g.settings.Verified); err == nil { // a scrape logs the error
+		r.Differences = verified.Differences
+	}
 	r.Suspends, r.ClockSteps = g.actors.ClockChanges()
 	if store, ok := g.clock.(*clock.Shared); ok {
 		if offset := store.Offset(store.Now()); offset != nil {

@@ -152,3 +152,30 @@ func TestOwnership(t *testing.T) {
 		})
 	}
 }
+
+// Two gateways serve one range of one store by mistake: the observer of the one that has lost it says why it stands.
+func TestTheObserverSaysWhyARangeDoesNotRun(t *testing.T) {
+	cfg := config.Playground(1, t.TempDir(), "127.0.0.1:0", "http://127.0.0.1:1")
+	cfg.Operations.Address, cfg.Operations.Token = "127.0.0.1:0", operationsSecret
+	cfg.Store.SQLite, cfg.Store.Redis = "", config.Secret(redistest.Start(t).URL())
+	const token = "22222222-2222-4222-8222-222222222222"
+	cfg.Ranges[0].Tokens, cfg.Ranges[0].Webhook = []config.RangeToken{{Token: token}}, nil
+	first := startOwned(t, cfg)
+	first.ready()
+	table := func() string {
+		_, text := first.call("GET", first.Operations+"/observer/actors?kind=range", operationsSecret, "")
+		return text
+	}
+	require.Contains(t, table(), `"why":null`)
+
+	second := startOwned(t, cfg)
+	second.ready()
+	status, refused := first.call("POST", first.URL+"/api/v2/pos/sessions", token, `{"customer_name":"Jo","group_id":"`+
+		cfg.Ranges[0].Groups[0].ID.String()+`","lane_id":"`+cfg.Ranges[0].Lanes[0].ID.String()+`","duration":60}`)
+	require.Equal(t, http.StatusServiceUnavailable, status, refused)
+	require.Eventually(t, func() bool { return strings.Contains(table(), `"code":"not_running"`) }, 30*time.Second,
+		20*time.Millisecond, table)
+	require.Contains(t, table(), "The range does not run: another gateway serves this range")
+	second.Stop()
+	first.Stop()
+}
