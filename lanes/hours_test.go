@@ -92,6 +92,17 @@ func TestWhenARangeIsOpen(t *testing.T) {
 			"2026-05-06T12:00:00" + summer, true,
 			"2026-05-13T00:00:00" + summer,
 		},
+		"closed in a week, to the second": {
+			everyDay(opening("0:00", "24:00")),
+			[]lanes.Exception{{Date: lanes.Date{2026, 5, 13}}},
+			"2026-05-06T00:00:00" + summer, true,
+			"2026-05-13T00:00:00" + summer,
+		},
+		"open again in a month": {
+			[7][]lanes.Opening{},
+			[]lanes.Exception{{lanes.Date{2026, 6, 6}, []lanes.Opening{opening("9:00", "22:00")}}},
+			"2026-05-06T12:00:00" + summer, false, "2026-06-06T09:00:00" + summer,
+		},
 		"never open": {[7][]lanes.Opening{}, nil, "2026-05-06T12:00:00" + summer, false, ""},
 		"a holiday": {
 			everyDay(opening("9:00", "22:00")),
@@ -164,6 +175,16 @@ func TestWhenARangeIsOpen(t *testing.T) {
 			require.Equal(t, c.changes, changes.Format(time.RFC3339))
 		})
 	}
+}
+
+// How long it is open is counted over months in which it is closed.
+func TestHowLongItIsOpenOverAMonthThatItIsClosed(t *testing.T) {
+	hours := &lanes.Hours{Zone: time.UTC, Exceptions: []lanes.Exception{
+		{lanes.Date{2026, 6, 7}, []lanes.Opening{opening("9:00", "11:00")}}, // 32 days later, before noon
+	}}
+	noon := time.Date(2026, 5, 6, 12, 0, 0, 0, time.UTC)
+	require.Equal(t, lanes.OpenState{}, hours.At(noon))
+	require.Equal(t, 2*time.Hour, hours.OpenBetween(noon, noon.AddDate(0, 2, 0)))
 }
 
 // A range that says nothing of its hours is open.

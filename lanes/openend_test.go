@@ -1,6 +1,7 @@
 package lanes_test
 
 import (
+	"testing"
 	"time"
 
 	"github.com/google/uuid"
@@ -10,8 +11,8 @@ import (
 	"rangegate/lanes"
 )
 
-// openEndModel is what ran of the session on the lane, counted from outside: what of it cannot be proven, and what was
-// beyond what was sold.
+// openEndModel is what ran of the session on the lane, counted from outside: what of it cannot be proven, and
+// what was beyond what was sold.
 type openEndModel struct {
 	unproven time.Duration // it ran beyond what was sold, and nobody saw whether the line was open
 	session  uuid.UUID
@@ -127,4 +128,148 @@ func (o *openEndModel) check(t *rapid.T, s lanes.Session, ran time.Duration, now
 		require.Zero(t, beyond)
 	}
 	o.beyond = beyond
+}
+
+// A jump of a session that goes on beyond its end tells of no time left, although nobody has told of it before.
+func TestAJumpBeyondTheEndWarnsOfNothing(t *testing.T) {
+	lane, session := openEnded(t)
+	jumped, err := lane.Decide(at("12:31"), lanes.Advance{Session: session, By: time.Minute})
+	require.NoError(t, err)
+	for _, event := range jumped.Events {
+		require.NotEqual(t, lanes.SessionEnding, event.Kind)
+	}
+}
+
+// openEnded is a lane with a session of 30 minutes that goes on up to two hours, sold at 12:00.
+func openEnded(t *testing.T) (lane lanes.Lane, session uuid.UUID) {
+	t.Helper()
+	session = uuid.New()
+	sold, err := (lanes.Lane{ID: uuid.New(), Accessible: true, Usable: true}).Decide(at("12:00"), lanes.Create{
+		Session: session, Minutes: 30, OpenEnd: 120, AutoStart: true, WarnAt: []time.Duration{time.Minute},
+	})
+	require.NoError(t, err)
+	return sold.Lane, session
+}
+
+// awaySince is the lane when its hardware has not been reached since then.
+func awaySince(t *testing.T, lane lanes.Lane, since lanes.Instant) lanes.Lane {
+	t.Helper()
+	lane.Unproven = &since
+	lost, err := lane.Decide(since, lanes.LinkLost{})
+	require.NoError(t, err)
+	return lost.Lane
+}
+
+// back is the lane when its hardware is reached again at now, and says how long its line stays open.
+func back(t *testing.T, lane lanes.Lane, now lanes.Instant, proof lanes.Proof) lanes.Change {
+	t.Helper()
+	if proof.OpenEnd {
+		lane.Unproven = nil
+	}
+	change, err := lane.Decide(now, lanes.Inspect{Proof: proof})
+	require.NoError(t, err)
+	return change
+}
+
+// What ran beyond what was sold while nobody saw whether the line was open is not owed: minutes that are sold
+// then are all there.
+func TestNobodyOwesWhatCannotBeProven(t *testing.T) {
+	lane, session := openEnded(t)
+	lane = awaySince(t, lane, at("12:20"))
+	sold, err := lane.Decide(at("12:50"), lanes.Modify{Session: session, Minutes: 10})
+	require.NoError(t, err)
+	require.Equal(t, 10*time.Minute, sold.Lane.Session.Remaining(at("12:50")))
+	require.Zero(t, sold.Lane.Session.Beyond(at("12:50")))
+
+	owes := lanes.Beyond{Used: 25 * time.Minute, Settled: 10 * time.Minute}
+	require.Equal(t, 15*time.Minute, owes.Owed())
+}
+
+// A session that moves to a lane whose hardware is reached is proven from then on.
+func TestAMoveToHardwareThatIsReached(t *testing.T) {
+	lane, session := openEnded(t)
+	lane = awaySince(t, lane, at("12:20"))
+	to, err := (lanes.Lane{ID: uuid.New(), Accessible: true, Usable: true}).AwaitMove(at("12:50"), lanes.ByPOS)
+	require.NoError(t, err)
+	moved, err := lane.Decide(at("12:50"), lanes.Move{Session: session, To: to})
+	require.NoError(t, err)
+	arrived := moved.Other.Session
+	require.Nil(t, arrived.Unproven)
+	require.Equal(t, 10*time.Minute, arrived.Beyond(at("13:00")).Used, "what ran before the move is not owed")
+}
+
+// What the hardware says of its line when it is back counts: for so much longer as it stays open, it was
+// closed. What is not counted for that adds up until an event tells it. A second is the clocks' own difference.
+func TestWhatTheHardwareProvesOfItsLine(t *testing.T) {
+	lane, session := openEnded(t)
+	lane = awaySince(t, lane, at("12:20"))
+	open := func(now lanes.Instant, longer time.Duration) lanes.Proof {
+		return lanes.Proof{OpenEnd: true, Session: session, Open: true, RunsFor: lane.Session.RunsFor(now) + longer}
+	}
+	exactly := back(t, lane, at("12:50"), open(at("12:50"), time.Second)).Lane.Session
+	require.Zero(t, exactly.Uncharged)
+	require.Equal(t, 20*time.Minute, exactly.Beyond(at("12:50")).Used)
+
+	lane = back(t, lane, at("12:50"), open(at("12:50"), 5*time.Minute)).Lane
+	require.Equal(t, 5*time.Minute, lane.Session.Uncharged)
+	require.Equal(t, 15*time.Minute, lane.Session.Beyond(at("12:50")).Used)
+	lane = awaySince(t, lane, at("12:50"))
+	lane = back(t, lane, at("13:00"), open(at("13:00"), 3*time.Minute)).Lane
+	require.Equal(t, 8*time.Minute, lane.Session.Uncharged)
+	require.Equal(t, 22*time.Minute, lane.Session.Beyond(at("13:00")).Used)
+}
+
+// Hardware that cannot keep a line open beyond what was sold proves nothing: while nothing is to be given back
+// the lane stays as it was, and that the session goes beyond is told once.
+func TestHardwareThatProvesNothing(t *testing.T) {
+	lane, session := openEnded(t)
+	lane = awaySince(t, lane, at("12:20"))
+	early := back(t, lane, at("12:25"), lanes.Proof{Session: session, Open: true}).Lane.Session
+	require.Equal(t, at("12:20"), *early.Unproven)
+
+	change := back(t, lane, at("12:30"), lanes.Proof{Session: session, Open: true})
+	require.Equal(t, lanes.SessionBeyond, change.Events[0].Kind)
+	require.True(t, change.Lane.Session.GoneBeyond)
+}
+
+// A session that goes beyond what was sold is not warned that its time will end, however late somebody looks.
+func TestNoWarningBeyondTheEnd(t *testing.T) {
+	lane, _ := openEnded(t)
+	require.True(t, lane.WarningDue(at("12:29")))
+	require.False(t, lane.WarningDue(at("12:30")))
+}
+
+// The open end of a session that goes on is what of it was not used, up to the minute; one that was sold whole
+// is none.
+func TestASessionWithAnOpenEndIsReopened(t *testing.T) {
+	for name, test := range map[string]struct {
+		added   int
+		stop    string
+		openEnd time.Duration
+	}{
+		"up to the minute":     {0, "12:10", 110 * time.Minute},
+		"all of it is sold":    {90, "12:10", 0},
+		"a part of it is sold": {30, "12:10", 110 * time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			lane, session := openEnded(t)
+			if test.added > 0 {
+				sold, err := lane.Decide(at("12:01"), lanes.Modify{Session: session, Minutes: test.added})
+				require.NoError(t, err)
+				lane = sold.Lane
+			}
+			stopped, err := lane.Decide(at(test.stop), lanes.Stop{Session: session, By: lanes.ByPOS})
+			require.NoError(t, err)
+			reopened, err := stopped.Lane.Decide(at(test.stop), lanes.Reopen{Ended: *stopped.Ended})
+			require.NoError(t, err)
+			require.Equal(t, test.openEnd, reopened.Lane.Session.OpenEnd)
+		})
+	}
+}
+
+// The longest session may have an open end up to the longest that there is.
+func TestTheLongestOpenEnd(t *testing.T) {
+	sale := lanes.Create{Session: uuid.New(), Minutes: 60, OpenEnd: lanes.MaxMinutes, AutoStart: true}
+	_, err := (lanes.Lane{ID: uuid.New(), Accessible: true, Usable: true}).Decide(at("12:00"), sale)
+	require.NoError(t, err)
 }

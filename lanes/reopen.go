@@ -41,11 +41,9 @@ func (cmd Reopen) decide(now Instant, c *Change) error {
 		Grace:       was.Grace,
 		Correlation: was.Correlation,
 	}
-	if more := was.OpenEnd - cmd.Ended.Used; more > was.Left {
-		create.OpenEnd = min(MaxMinutes, int((more+time.Minute-1)/time.Minute))
-	}
-	if create.OpenEnd <= create.Minutes { // less than a minute of it was left
-		create.OpenEnd = 0
+	more := was.OpenEnd - cmd.Ended.Used
+	if open := min(MaxMinutes, int((more+time.Minute-1)/time.Minute)); open > create.Minutes {
+		create.OpenEnd = open
 	}
 	if err := create.decide(now, c); err != nil {
 		return err

@@ -43,6 +43,12 @@ func TestTheHoursOfAPart(t *testing.T) {
 	require.False(t, hours.Equal(part))
 	require.Same(t, hours, hours.In(whole), "it is a part of it already")
 
+	once := (&lanes.Hours{Zone: time.UTC, Exceptions: []lanes.Exception{
+		{lanes.Date{2026, 6, 6}, []lanes.Opening{opening("20:00", "23:00")}},
+	}}).In(whole)
+	opens := time.Date(2026, 6, 6, 20, 0, 0, 0, time.UTC)
+	require.Equal(t, lanes.OpenState{Opens: opens}, once.At(at("12:00").Wall), "a part that opens in a month")
+
 	never := daily("6:00", "9:00").In(whole)
 	require.Equal(t, lanes.OpenState{}, never.At(at("8:00").Wall), "they meet, and have nothing in common")
 	require.Zero(t, never.OpenBetween(at("0:00").Wall, at("2400:00").Wall))
@@ -50,6 +56,32 @@ func TestTheHoursOfAPart(t *testing.T) {
 	require.Same(t, whole, none.In(whole))
 	require.Same(t, part, part.In(nil))
 	require.Nil(t, none.In(nil))
+}
+
+// Terms whose access groups have other hours are others.
+func TestTermsWithOtherHoursOfAGroup(t *testing.T) {
+	terms := func(group uuid.UUID, hours *lanes.Hours) lanes.Terms {
+		return lanes.Terms{GroupHours: map[uuid.UUID]*lanes.Hours{group: hours}}
+	}
+	members, guests := uuid.UUID{1}, uuid.UUID{2}
+	of := terms(members, daily("9:00", "22:00"))
+	require.True(t, of.SameTerms(terms(members, daily("9:00", "22:00"))))
+	require.False(t, of.SameTerms(terms(members, daily("9:00", "21:00"))))
+	require.False(t, of.SameTerms(terms(guests, daily("9:00", "22:00"))))
+	require.False(t, of.SameTerms(lanes.Terms{}))
+}
+
+// Why a session of a start has not begun: it waits, is held, or its hardware is not reached.
+func TestWhatBecameOfAStart(t *testing.T) {
+	status := func(held bool, link lanes.LinkState, began *lanes.Instant) lanes.StartState {
+		session := &lanes.Session{ID: uuid.New(), Began: began}
+		return lanes.LaneStatus{Lane: lanes.Lane{Session: session, Held: held}, Link: link}.Started().State
+	}
+	require.Equal(t, lanes.StartWaiting, status(false, lanes.LinkUp, nil))
+	require.Equal(t, lanes.StartOffline, status(false, lanes.LinkDown, nil))
+	require.Equal(t, lanes.StartHeld, status(true, lanes.LinkDown, nil))
+	began := at("12:00")
+	require.Equal(t, lanes.StartBegun, status(true, lanes.LinkDown, &began))
 }
 
 // The lanes of a bay have its hours, within those of the range.
