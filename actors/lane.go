@@ -282,7 +282,7 @@ func (l *laneActor) park() {
 	l.countReady()
 	l.want(lanes.Lane{ID: l.id, Held: true})
 	l.publishLink()
-	l.r.log.Error().Stringer("lane_id", l.id).Dur("for", parkedFor).
+	l.r.named.Of(l.r.log.Error(), l.id).Dur("for", parkedFor).
 		Msg("lane parked: it panicked too often, its hardware is held")
 	time.AfterFunc(parkedFor, func() { l.r.tree.Send(l.self, &unpark{l}) })
 }
@@ -315,7 +315,7 @@ func (l *laneActor) enqueue(q *request) {
 		l.queue.closing = append(l.queue.closing, q)
 	case q.reports():
 		if l.queue.addReport(q) {
-			l.r.log.Warn().Stringer("lane_id", l.id).Int("waiting", len(l.queue.reports)).
+			l.r.named.Of(l.r.log.Warn(), l.id).Int("waiting", len(l.queue.reports)).
 				Msg("too many reports of the lane wait for the store: its controller keeps the rest")
 		}
 	case l.parked:

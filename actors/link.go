@@ -159,7 +159,7 @@ func (k *laneLink) redialLater(down *hardware.Down, now lanes.Instant) {
 	if down.What != "down" && down.Failures > 1 { // as it was at the last dial
 		level = zerolog.DebugLevel
 	}
-	loglevel.OfLane(&k.r.log, k.lane).WithLevel(level).Stringer("lane_id", k.lane).Err(down.Err).
+	k.r.named.Of(loglevel.OfLane(&k.r.log, k.lane).WithLevel(level), k.lane).Err(down.Err).
 		Int32("failures", down.Failures).
 		Dur("retry_in", backoff).Msg("link down")
 	k.r.board.LinkFailed(k.lane, board.LinkFailure{
@@ -196,7 +196,7 @@ func (k *laneLink) up(m *linkUp, lane lanes.Lane, now lanes.Instant) bool {
 	}
 	k.made, k.firmware = m.made, m.hello.Firmware
 	k.r.metrics.Links.WithLabelValues("up").Inc()
-	k.r.log.Info().Stringer("lane_id", k.lane).Msg("link up")
+	k.r.named.Of(k.r.log.Info(), k.lane).Msg("link up")
 	k.observeClockSkew(&m.hello, lane.Session, now)
 	k.carryOut(k.line.Up(&m.hello, lane.Held, k.r.settings().HoldOnLoss, k.moment(now)), now)
 	return true
@@ -308,7 +308,7 @@ func (k *laneLink) contested(m *contested, now lanes.Instant) {
 	if m.dial != k.newest {
 		return
 	}
-	k.r.log.Error().Stringer("lane_id", k.lane).Str("refused", m.refused).Str("linked", m.linked).
+	k.r.named.Of(k.r.log.Error(), k.lane).Str("refused", m.refused).Str("linked", m.linked).
 		Msg("a second controller dialled for the lane and was refused")
 	stopTimer(&k.contest)
 	k.contest = time.AfterFunc(contestShownFor, func() { k.r.tree.Send(k.self, &contestOver{}) })
@@ -334,7 +334,7 @@ func (k *laneLink) observeClockSkew(hello *link.Hello, session *lanes.Session, n
 	}
 	if skew.Abs() > maxClockSkew {
 		k.r.metrics.ClockSkew.Inc()
-		k.r.log.Warn().Stringer("lane_id", k.lane).Stringer("session_id", session.ID).Dur("off", skew).
+		k.r.named.Of(k.r.log.Warn(), k.lane).Stringer("session_id", session.ID).Dur("off", skew).
 			Msg("the controller's time is off")
 	}
 }

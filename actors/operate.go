@@ -115,7 +115,7 @@ func (o *Observer) NoteNames(ctx context.Context, who string, lane, session uuid
 	if err := o.has(lane); err != nil {
 		return err
 	}
-	traced(o.r.log.Info().Stringer("lane_id", lane).Str("who", who), trace.ID(ctx)).
+	traced(o.r.named.Of(o.r.log.Info(), lane).Str("who", who), trace.ID(ctx)).
 		Msg("an operator reads a lane's snapshot with names")
 	o.r.record(ctx, lanes.Act{Who: who, What: lanes.DidReadNames, Lane: lane, Session: session})
 	return nil
@@ -150,7 +150,7 @@ func (o *Observer) send(ctx context.Context, lane uuid.UUID, message any, reply 
 
 // note logs what an operator does with a lane, and puts it on record.
 func (o *Observer) note(ctx context.Context, who string, lane uuid.UUID, what, message string) {
-	traced(o.r.log.Info().Stringer("lane_id", lane).Str("who", who), trace.ID(ctx)).Msg(message)
+	traced(o.r.named.Of(o.r.log.Info(), lane).Str("who", who), trace.ID(ctx)).Msg(message)
 	o.r.record(ctx, lanes.Act{Who: who, What: what, Lane: lane})
 }
 

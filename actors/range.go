@@ -17,6 +17,7 @@ import (
 	"rangegate/actors/delivery"
 	"rangegate/actors/history"
 	"rangegate/actors/idempotency"
+	"rangegate/actors/logline"
 	"rangegate/actors/metrics"
 	"rangegate/actors/purchases"
 	"rangegate/actors/simulation"
@@ -49,6 +50,7 @@ type Range struct {
 	clock     clock.Clock
 	metrics   *metrics.Metrics
 	log       zerolog.Logger
+	named     logline.Lanes
 	tree      *supervised.Tree
 	inForce   atomic.Pointer[settings]
 	board     *board.Board // of which that is the view

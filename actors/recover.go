@@ -43,11 +43,13 @@ func (g *Gateway) recover(ctx context.Context, s Settings, epoch uint64) (*Range
 		reopening: reopenings{unknown: map[uuid.UUID]uuid.UUID{}},
 		spawned:   make(chan struct{}),
 	}
+	r.named = func(lane uuid.UUID) string { return r.settings().name(lane) }
 	r.View = &r.board.View
 	r.inForce.Store(inForce)
 	r.life, r.endLife = context.WithCancelCause(context.Background())
 	r.tree = supervised.New(supervised.Deps{
-		Range: r.id, System: g.system, Life: r.life, Clock: r.clock, Log: r.log, Metrics: r.metrics,
+		Range: r.id, System: g.system, Life: r.life, Clock: r.clock, Log: r.log, Lanes: r.named,
+		Metrics: r.metrics,
 	})
 	r.addresses.send = r.tree.Send
 	r.laneProps = r.tree.Props(laneKind, func() supervised.Actor { return &laneActor{r: r} })
@@ -57,7 +59,7 @@ func (g *Gateway) recover(ctx context.Context, s Settings, epoch uint64) (*Range
 	r.holds.Store(&loaded.Holds)
 	r.committer = commit.New(commit.Config{
 		Range: r.id, Epoch: epoch, Store: g.store, Clock: r.clock, Keys: r.keys, Metrics: r.metrics, Log: r.log,
-		Quit: r.life.Done(), Fenced: func() { g.drop(r) },
+		Lanes: r.named, Quit: r.life.Done(), Fenced: func() { g.drop(r) },
 	}, loaded)
 	r.Reader = history.New(history.Deps{
 		Of: store.RangeEpoch{Range: r.id, Epoch: epoch}, Store: g.store, Committer: r.committer, Log: r.log,
@@ -68,7 +70,8 @@ func (g *Gateway) recover(ctx context.Context, s Settings, epoch uint64) (*Range
 		return nil, nil, fmt.Errorf("loading its newest records: %w", err)
 	}
 	r.delivery = delivery.Open(delivery.Deps{
-		Life: r.life, Clock: r.clock, Log: r.log, Metrics: r.metrics, Committer: r.committer, Read: r.Entries,
+		Life: r.life, Clock: r.clock, Log: r.log, Lanes: r.named, Metrics: r.metrics, Committer: r.committer,
+		Read: r.Entries,
 		Send: r.tree.Send, Stop: r.tree.Stop,
 	}, s.Receivers, loaded.Pending)
 	r.once = &idempotency.Once{
@@ -80,6 +83,7 @@ func (g *Gateway) recover(ctx context.Context, s Settings, epoch uint64) (*Range
 		Life:      r.life,
 		Clock:     r.clock,
 		Log:       r.log,
+		Lanes:     r.named,
 		Ended:     r.metrics.Purchases,
 		Tracer:    r.metrics.Tracer,
 		Delivery:  r.delivery,
@@ -89,7 +93,7 @@ func (g *Gateway) recover(ctx context.Context, s Settings, epoch uint64) (*Range
 		Ask:       r.askAboutPurchase,
 	})
 	r.Simulator = simulation.New(simulation.Deps{
-		Life: r.life, Clock: r.clock, Log: r.log, Delivery: r.delivery, Go: r.background.Go,
+		Life: r.life, Clock: r.clock, Log: r.log, Lanes: r.named, Delivery: r.delivery, Go: r.background.Go,
 		Save: r.committer.Save, Find: r.Find, AddMinutes: r.addMinutes,
 	})
 	r.Starts, r.Batches, r.Observer = &Starts{r}, &Batches{r}, &Observer{r}
@@ -217,7 +221,7 @@ func lostLane(lane lanes.Lane, now lanes.Instant) error {
 // that wait for staff are in the log afterwards, and nowhere else.
 func (r *Range) retire(lane lanes.Lane, now lanes.Instant) *commit.Write {
 	for _, open := range lane.Purchases() {
-		r.log.Warn().Stringer("lane_id", lane.ID).Stringer("session_id", open.Session).Stringer("purchase_id", open.ID).
+		r.named.Of(r.log.Warn(), lane.ID).Stringer("session_id", open.Session).Stringer("purchase_id", open.ID).
 			Interface("items", open.Items).Str("reason", open.Reason).
 			Msg("lane retired, and a purchase that waited for staff with it")
 	}
@@ -237,7 +241,7 @@ func (r *Range) retire(lane lanes.Lane, now lanes.Instant) *commit.Write {
 	w := &commit.Write{Lanes: []lanes.Lane{change.Lane}, Ended: []lanes.Ended{*change.Ended}, MustSave: true}
 	w.Done = func(outcome commit.Outcome) {
 		if outcome == commit.Saved {
-			r.log.Warn().Stringer("lane_id", lane.ID).Stringer("session_id", lane.Session.ID).
+			r.named.Of(r.log.Warn(), lane.ID).Stringer("session_id", lane.Session.ID).
 				Msg("lane retired, its session ended")
 			r.delivery.Announce(w.Events)
 		}

@@ -256,7 +256,7 @@ func logLine(r *Range, lane lanes.Lane, q *request, err error, changes bool) *ze
 			Waited: q.waited(now), Session: session, Trace: q.traceID(),
 		})
 	}
-	line := loglevel.OfLane(&r.log, lane.ID).WithLevel(level).Stringer("lane_id", lane.ID).
+	line := r.named.Of(loglevel.OfLane(&r.log, lane.ID).WithLevel(level), lane.ID).
 		Str("command", command).Str("by", string(q.by)).Str("result", result)
 	if who != "" {
 		line = line.Str("who", who)

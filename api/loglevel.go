@@ -110,7 +110,8 @@ func (s Operations) setLogLevel(ctx context.Context, c logLevelChange) (logLevel
 	debugged := s.LogLevel.Debug(id, c.lane)
 	line = line.Str("is", c.level).Stringer("range_id", id)
 	if c.lane != uuid.Nil {
-		line = line.Stringer("lane_id", c.lane)
+		health, _ := r.LaneActor(c.lane)
+		line = line.Stringer("lane_id", c.lane).Str("lane", health.Link.Name)
 	}
 	line.Time("until", debugged.Until.UTC()).Msg("log level changed")
 	return s.currentLogLevel(), nil

@@ -25,6 +25,7 @@ import (
 	"rangegate/actors/clock"
 	"rangegate/actors/idempotency"
 	"rangegate/actors/loglevel"
+	"rangegate/actors/logline"
 	"rangegate/actors/metrics"
 	"rangegate/lanes"
 	"rangegate/lanes/store"
@@ -149,6 +150,7 @@ type Config struct {
 	Keys    *idempotency.Keys
 	Metrics *metrics.Metrics
 	Log     zerolog.Logger
+	Lanes   logline.Lanes
 	Quit    <-chan struct{} // closed when the range stops: no flush is tried again
 	Fenced  func()          // called once, in a goroutine of its own, when another process has claimed the range
 }
@@ -429,7 +431,7 @@ func (c *Committer) logSaved(w *Write, now time.Time) {
 		}
 	}
 	if lane != uuid.Nil {
-		line = line.Stringer("lane_id", lane)
+		line = c.Lanes.Of(line, lane)
 	}
 	if session != uuid.Nil {
 		line = line.Stringer("session_id", session)

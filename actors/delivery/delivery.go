@@ -14,6 +14,7 @@ import (
 
 	"rangegate/actors/clock"
 	"rangegate/actors/commit"
+	"rangegate/actors/logline"
 	"rangegate/actors/metrics"
 	"rangegate/lanes"
 )
@@ -26,6 +27,7 @@ type Deps struct {
 	Life      context.Context // until the range stops: no attempt outlives it
 	Clock     clock.Clock
 	Log       zerolog.Logger
+	Lanes     logline.Lanes
 	Metrics   *metrics.Metrics // with the range as their label
 	Committer *commit.Committer
 	// Read reads at most limit entries of the event log behind the cursor, of those that are known to be

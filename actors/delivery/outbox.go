@@ -156,7 +156,7 @@ func (b *outbox) attempt(to *Receiver, event lanes.Logged, late bool) (attempt l
 	began := d.Clock.Now()
 	defer func() {
 		if defect := recover(); defect != nil {
-			d.Log.Error().Stringer("lane_id", event.Event.Lane).Stringer("session_id", event.Event.Session).
+			d.Lanes.Of(d.Log.Error(), event.Event.Lane).Stringer("session_id", event.Event.Session).
 				Stringer("event_id", event.Event.ID).
 				Str("panic", fmt.Sprint(defect)).Bytes("stack", debug.Stack()).Msg("the webhook panicked")
 			attempt = lanes.Attempt{At: began.Wall, Error: lanes.Interrupted + ": a defect of the gateway"}
@@ -271,8 +271,8 @@ func (d *Delivery) logOutcome(event lanes.Logged) {
 	if event.Trace != "" {
 		line = line.Str("trace_id", event.Trace)
 	}
-	line = line.Str("event", string(event.Event.Kind)).Stringer("event_id", event.Event.ID).
-		Stringer("lane_id", event.Event.Lane).Stringer("session_id", event.Event.Session).
+	line = line.Str("event", string(event.Event.Kind)).Stringer("event_id", event.Event.ID)
+	line = d.Lanes.Of(line, event.Event.Lane).Stringer("session_id", event.Event.Session).
 		Uint64("cursor", event.Cursor).
 		Str("outcome", attempt.Outcome()).Int("status", attempt.Status).Dur("duration_ms", attempt.Duration)
 	line = ofWebhook(line, event.Webhook)

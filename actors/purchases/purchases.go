@@ -15,6 +15,7 @@ import (
 	oteltrace "go.opentelemetry.io/otel/trace"
 
 	"rangegate/actors/clock"
+	"rangegate/actors/logline"
 	"rangegate/lanes"
 	"rangegate/lanes/trace"
 	"rangegate/lanes/tracing"
@@ -50,6 +51,7 @@ type Deps struct {
 	Life      context.Context // until the range stops
 	Clock     clock.Clock
 	Log       zerolog.Logger
+	Lanes     logline.Lanes
 	Ended     *prometheus.CounterVec // by phase, and by whom
 	Tracer    *tracing.Tracer        // nil: nothing is traced
 	Delivery  Delivery
@@ -249,7 +251,7 @@ func (s *Purchases) ask(
 // line begins a log line about a purchase that is not settled.
 func (s *Purchases) line(line *zerolog.Event, p *lanes.Purchase) *zerolog.Event {
 	if lane, open := s.Find(p); open != nil {
-		line = line.Stringer("lane_id", lane)
+		line = s.Lanes.Of(line, lane)
 	}
 	return traced(line, p.RequestTrace).Stringer("session_id", p.Session).Stringer("purchase_id", p.ID)
 }
@@ -261,8 +263,8 @@ func (s *Purchases) Settled(lane uuid.UUID, p *lanes.Purchase, by lanes.By, trac
 	if p.Phase == lanes.Unresolved {
 		line = s.Log.Error()
 	}
-	traced(line, cmp.Or(traceID, p.RequestTrace)).
-		Stringer("lane_id", lane).Stringer("session_id", p.Session).Stringer("purchase_id", p.ID).
+	traced(s.Lanes.Of(line, lane), cmp.Or(traceID, p.RequestTrace)).
+		Stringer("session_id", p.Session).Stringer("purchase_id", p.ID).
 		Str("phase", string(p.Phase)).
 		Str("by", string(by)).Str("reason", p.Reason).Str("integrator_trace_id", p.Trace).
 		Int("items", len(p.Items)).Int("minutes", p.Minutes()).Msg("purchase")

@@ -12,6 +12,7 @@ import (
 
 	"rangegate/actors/clock"
 	"rangegate/actors/commit"
+	"rangegate/actors/logline"
 	"rangegate/lanes"
 	"rangegate/lanes/trace"
 )
@@ -36,6 +37,7 @@ type Deps struct {
 	Life     context.Context // until the range stops; its cause says why
 	Clock    clock.Clock
 	Log      zerolog.Logger
+	Lanes    logline.Lanes
 	Delivery Delivery
 	Save     func(*commit.Write)
 	Find     func(session uuid.UUID) (lane lanes.Lane, found bool) // the lane that the session is on
@@ -207,7 +209,7 @@ func (s *Simulator) tryAdd(event lanes.Logged, minutes int) bool {
 	case errors.Is(err, lanes.ErrStoreUnavailable), errors.Is(err, lanes.ErrOverloaded):
 		return false
 	default:
-		s.deps.Log.Warn().Str("trace_id", event.Trace).Stringer("lane_id", event.Event.Lane).
+		s.deps.Lanes.Of(s.deps.Log.Warn().Str("trace_id", event.Trace), event.Event.Lane).
 			Stringer("session_id", session).Int("minutes", minutes).Err(err).
 			Msg("a simulated purchase of time was accepted and not added")
 		s.deps.Delivery.Record(event)

@@ -39,7 +39,7 @@ func (t *Tree) Panicked(self *actor.PID, kind, on string, defect any) {
 	t.panics.add(lane, kind, on, said, t.Clock.Now())
 	line := t.Log.Error()
 	if lane != uuid.Nil {
-		line = line.Stringer("lane_id", lane)
+		line = t.Lanes.Of(line, lane)
 	}
 	line.Str("actor", self.GetId()).Str("kind", kind).Str("panic", said).
 		Str("on", on).Bytes("stack", debug.Stack()).Msg("an actor panicked")

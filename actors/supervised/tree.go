@@ -12,6 +12,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"rangegate/actors/clock"
+	"rangegate/actors/logline"
 	"rangegate/actors/metrics"
 )
 
@@ -32,6 +33,7 @@ type Deps struct {
 	Life    context.Context // until the range stops; its cause is what is refused then
 	Clock   clock.Clock
 	Log     zerolog.Logger
+	Lanes   logline.Lanes
 	Metrics *metrics.Metrics
 }
 

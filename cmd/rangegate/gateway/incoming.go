@@ -50,6 +50,9 @@ func (g *Gateway) newAcceptor() *websocket.Acceptor {
 			case websocket.OutcomeUnknown, websocket.OutcomeRefused:
 				line = log.Warn()
 			}
+			if id, ok := g.rangeOfController(attempt.Lane); ok && line != nil {
+				line = line.Str("lane", laneName(g.current.Load().config, id, attempt.Lane))
+			}
 			line.Stringer("lane_id", attempt.Lane).Str("from", attempt.From).Str("outcome", outcome).Err(err).
 				Msg("a controller dialled")
 		},

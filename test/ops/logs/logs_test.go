@@ -124,8 +124,8 @@ func TestARequestIsFollowedToItsDelivery(t *testing.T) {
 	require.Len(t, requests, 1)
 	require.Len(t, commands, 1)
 	for _, line := range append(events, append(g.lines("saved", trace), commands...)...) {
-		require.Equal(t, []any{support.RangeID, support.LaneID(1), session},
-			[]any{line["range_id"], line["lane_id"], line["session_id"]}, line)
+		require.Equal(t, []any{support.RangeID, support.LaneID(1), "Lane 1", session},
+			[]any{line["range_id"], line["lane_id"], line["lane"], line["session_id"]}, line)
 	}
 	require.Equal(t, support.RangeID, requests[0]["range_id"])
 	require.Equal(t, "create", commands[0]["command"])
