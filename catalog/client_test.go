@@ -77,6 +77,7 @@ func TestAllAsksForAllFourTypesAtOnce(t *testing.T) {
 	})
 	catalogue, err := r.client.All(t.Context(), "7d1c")
 	require.NoError(t, err)
+	require.Equal(t, [2]uint64{4, 0}, r.counts())
 	encoded, err := json.Marshal(catalogue)
 	require.NoError(t, err)
 	require.Equal(t,
@@ -100,6 +101,7 @@ func TestAllFailsWhenOneTypeDoes(t *testing.T) {
 	require.Equal(t, map[string]float64{
 		"time abandoned": 1, "targets abandoned": 1, "ammo abandoned": 1, "rentals refused": 1,
 	}, r.counted(t))
+	require.Equal(t, [2]uint64{1, 1}, r.counts())
 }
 
 func TestACallerWhoWentAwayIsNoFailureOfTheIntegrator(t *testing.T) {

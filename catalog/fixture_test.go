@@ -57,6 +57,12 @@ func (r *fixture) setURL(url string) {
 	})
 }
 
+// counts returns how many requests somebody waited for, and how many of them failed.
+func (r *fixture) counts() [2]uint64 {
+	asked, failed := r.client.settings.Metrics.Counts()
+	return [2]uint64{asked, failed}
+}
+
 // counted returns the requests by type and outcome.
 func (r *fixture) counted(t *testing.T) map[string]float64 {
 	families, err := r.metrics.Gather()

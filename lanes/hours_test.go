@@ -177,6 +177,18 @@ func TestWhenARangeIsOpen(t *testing.T) {
 	}
 }
 
+// Dates are in the order of the calendar.
+func TestTheOrderOfDates(t *testing.T) {
+	dates := []lanes.Date{{2025, 12, 31}, {2026, 1, 1}, {2026, 1, 31}, {2026, 2, 1}, {2026, 12, 31}, {2027, 1, 1}}
+	for i, earlier := range dates {
+		require.Zero(t, earlier.Compare(earlier))
+		for _, later := range dates[i+1:] {
+			require.Negative(t, earlier.Compare(later), "%v %v", earlier, later)
+			require.Positive(t, later.Compare(earlier), "%v %v", earlier, later)
+		}
+	}
+}
+
 // How long it is open is counted over months in which it is closed.
 func TestHowLongItIsOpenOverAMonthThatItIsClosed(t *testing.T) {
 	hours := &lanes.Hours{Zone: time.UTC, Exceptions: []lanes.Exception{
