@@ -243,7 +243,9 @@ func (t receiver) reach(ctx context.Context, lane uuid.UUID, sock *socket) (hell
 }
 
 func (t receiver) target(lane uuid.UUID) link.Lane {
-	return link.Lane{Range: t.r.id, ID: lane, Epoch: t.r.committer.Epoch, HoldOnLoss: t.r.settings().HoldOnLoss}
+	return link.Lane{
+		Range: t.r.id, ID: lane, Epoch: t.r.committer.Epoch, HoldOnLoss: t.r.settings().HoldOnLoss, Taps: &t.r.taps,
+	}
 }
 
 // waiter is the receiver of a connection that waits for its controller.

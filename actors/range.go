@@ -23,6 +23,7 @@ import (
 	"rangegate/actors/simulation"
 	"rangegate/actors/supervised"
 	"rangegate/lanes"
+	"rangegate/lanes/link"
 	"rangegate/lanes/trace"
 )
 
@@ -74,6 +75,7 @@ type Range struct {
 	holdsVersion atomic.Uint64 // of the newest record, saved or not
 	dials        dialQueue
 	dialNumber   atomic.Uint64 // of the newest dial of any lane: never used twice
+	taps         link.Taps     // of its links
 	reopening    reopenings
 	purchases    *purchases.Purchases
 	background   sync.WaitGroup // goroutines beside the actors: purchases, credits, lookups

@@ -102,7 +102,7 @@ var screenErrors = extended(extended(posErrors, refusals(map[int][]*lanes.Error{
 
 // operationsErrors adds the errors of a reload, those about nodes and those about actors to those of the screens.
 var operationsErrors = extended(extended(screenErrors, refusals(map[int][]*lanes.Error{
-	409: {lanes.ErrNotParked, lanes.ErrLaneParked},
+	409: {lanes.ErrNotParked, lanes.ErrLaneParked, lanes.ErrTooManyFollowers},
 })), endpoint.Errors{
 	BadConfiguration: {
 		Status:   http.StatusUnprocessableEntity,

@@ -20,7 +20,7 @@ func TestTheTablesHaveTheCodesOfScreensAndOperators(t *testing.T) {
 	require.Contains(t, screenErrors, "cross_site")
 	for _, code := range []string{
 		BadConfiguration, NeedsRestart, InUse, PartlyEnded, NoConfiguration, ReloadFailed,
-		"not_parked", "lane_parked",
+		"not_parked", "lane_parked", "too_many_followers",
 	} {
 		require.Contains(t, operationsErrors, code)
 	}

@@ -30,6 +30,7 @@ type fakeOperatedRange struct {
 
 	acts    []string // of an operator: who, and what
 	refused error    // why there are none
+	frames  *fakeFrames
 
 	storedRecords
 	commanded string // result of the command of staff on the lane; empty: ceasefire

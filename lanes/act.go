@@ -61,6 +61,8 @@ const (
 	DidRestart   = "restart"   // it begins anew from its last saved state
 	// DidReadNames: its snapshot is read with the names in it.
 	DidReadNames = "read_names"
+	// DidFollowFrames: the frames of its link are followed for a while.
+	DidFollowFrames = "follow_frames"
 
 	DidSignIn     = "sign_in"        // at the control screen
 	DidSignOut    = "sign_out"       // of it

@@ -87,6 +87,11 @@ var (
 		"the lane is parked after repeated defects of the gateway; it can be tried again, and not restarted",
 	}
 
+	ErrTooManyFollowers = &Error{
+		"too_many_followers",
+		"the frames of this lane's link are followed as often as they may be",
+	}
+
 	ErrKeyReused = &Error{"idempotency_key_reused", "this Idempotency-Key was used with another request"}
 	ErrKeysFull  = &Error{"overloaded", "too many idempotency keys are kept for this range"}
 )

@@ -13,6 +13,7 @@
 //	records.go    how what a range has in its store is read, newest first
 //	timeline.go   what is on record of a lane
 //	snapshot.go   a lane as it would be saved
+//	frames.go     the frames of a lane's link, live
 //	requests.go   all that is on record of one request
 //	rangepage.go  the store, the webhooks and the owner of a range
 //	actions.go    what operators do with an actor
@@ -72,6 +73,9 @@ type Range interface {
 	// NoteNames puts on record that who reads the names in a lane's snapshot, with that session on it. Errors: as
 	// NoteDebug.
 	NoteNames(ctx context.Context, who string, lane, session uuid.UUID) error
+	// FollowFrames begins to keep the frames of the link to a lane's hardware, redacted, until they are stopped, on
+	// record for who. Errors: lanes.ErrTooManyFollowers, as NoteDebug.
+	FollowFrames(ctx context.Context, who string, lane uuid.UUID) (lanes.FollowedFrames, error)
 	// FindCommands returns the commands that match, of those that the lanes remember, oldest first.
 	FindCommands(match func(lanes.Commanded) bool) []lanes.TracedCommand
 	// KeptAnswer returns the first successful answer to the request with that idempotency key. found is false without
@@ -154,6 +158,8 @@ func Mount(r chi.Router, a *endpoint.API, settings Settings, guard func(http.Han
 			readTimeline, s.timeline),
 		endpoint.Handle("GET", "/lanes/{lane_id}/snapshot", 200, "A lane as it would be saved", readSnapshot,
 			s.snapshot),
+		endpoint.Stream("/lanes/{lane_id}"+framesPath, "The frames of a lane's link, live for 10 minutes", "",
+			readLaneOf, s.followFrames),
 		endpoint.Handle("GET", "/range", 200, "The store, the webhooks and the owner of a range", readOneRange,
 			s.store),
 		endpoint.Handle("GET", "/requests", 200, "All that is on record of one request", readRequest, s.request),
@@ -171,7 +177,7 @@ func Mount(r chi.Router, a *endpoint.API, settings Settings, guard func(http.Han
 // ofQuery is the destination of a request that names its range. What names none is answered of the ranges of this node.
 func (s *observerOf) ofQuery(r *http.Request) (uuid.UUID, routing.Way) {
 	way := routing.Operation
-	if followsStream(r) {
+	if followsStream(r) || followsFrames(r) {
 		way = routing.Observer
 	}
 	id, err := uuid.Parse(r.URL.Query().Get("range"))

@@ -41,6 +41,8 @@ type Feed struct {
 	Ended <-chan struct{}
 	// Closing is closed when the gateway stops; the stream ends.
 	Closing <-chan struct{}
+	// Last returns the message with which a stream ends that has Ended, or is Closing. nil: it ends without one.
+	Last func() (event string, data any)
 }
 
 // Follow serves the feed as server-sent events until one side ends it. A slow browser skips intermediate states.
@@ -80,12 +82,20 @@ func wait[T any](f Feed, out sender, ctx context.Context, beat <-chan time.Time,
 			out.send("bye", struct{}{})
 			return false
 		case <-f.Ended:
+			f.sayLast(out)
 			return false
 		case <-f.Closing:
+			f.sayLast(out)
 			return false
 		case <-ctx.Done():
 			return false
 		}
+	}
+}
+
+func (f Feed) sayLast(out sender) {
+	if f.Last != nil {
+		out.send(f.Last())
 	}
 }
 

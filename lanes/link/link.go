@@ -59,6 +59,8 @@ type Lane struct {
 	// HoldOnLoss locks the fire line when the controller loses the gateway; otherwise a running session runs
 	// to its end.
 	HoldOnLoss bool
+	// Taps get the frames of the link. nil: nobody follows them.
+	Taps *Taps
 }
 
 // ErrFaulty means that the controller answers and is not in order: it refuses the hello, belongs to another
@@ -80,7 +82,18 @@ type Hello struct {
 	Beyond   time.Duration // likewise: for so long it stays open when that is used up
 	OpenEnd  bool          // it can do that: lines stay open beyond what was sold
 	Faults   []string      // of the hardware, in force
+	// Capabilities are the names of what it can do beside the protocol, at most MaxCapabilities of them. Never
+	// modified.
+	Capabilities []string
+	// Address is where it is, as the gateway sees it, and nothing that it says; empty for one in the process.
+	Address string
 }
+
+// What is kept of a controller's capabilities.
+const (
+	MaxCapabilities   = 16
+	LongestCapability = 64 // bytes
+)
 
 // Connection is one connection to a controller. Its methods may be called from several goroutines. They do
 // not block, except that Close waits for a call of the receiver.

@@ -313,6 +313,15 @@ await story(async () => {
   await page.getByRole("button", { name: "Read it again" }).click();
   await recorded.filter({ hasText: "read_names" }).filter({ hasText: scene.operator }).waitFor();
 
+  tell("An operator follows what goes over the link, with a second click, on record");
+  await page.getByRole("button", { name: "Follow the frames of the link" }).click();
+  await eventually("the second click", async () => {
+    await page.getByRole("button", { name: "On record: follow them?" }).click({ timeout: 1_000 }).catch(() => {});
+    return await page.getByText(/^Followed until /).count() === 1;
+  });
+  assert.equal(await page.evaluate(() => document.activeElement.textContent), "Stop following", "the button is another one now");
+  await page.getByText("Nothing was said yet.").waitFor();
+
   tell("An operator has the link made anew, with a second click");
   await page.getByRole("button", { name: "Make the link anew" }).click();
   await eventually("the second click", async () => {
@@ -321,6 +330,25 @@ await story(async () => {
   });
   await actor("Lane 1", "connection", "up").waitFor();
   await page.getByText(/made anew [1-9]\d* time/).waitFor();
+
+  tell("What the link has said since is there, and neither a customer's name nor what a side proves itself by");
+  const frames = rows("Frames of the link");
+  const said = (...texts) => texts.reduce((found, text) => found.filter({ hasText: text }), frames).first();
+  await said("to the controller", "hello", '"challenge":"(redacted)"').waitFor();
+  await said("from it", "hello", '"proof":"(redacted)"', "127.0.0.1:").waitFor();
+  await said("to the controller", "state", '"customer_name":"(redacted)"', session).waitFor();
+  await said("from it", "applied", '"revision":1').waitFor();
+  assert.equal(await frames.filter({ hasText: "pong" }).count(), 0);
+  await page.getByLabel("With pings").check();
+  await said("from it", "pong").waitFor();
+  assert.equal(await page.getByText("Jo Smith").count(), 0);
+  await look("frames of a link");
+  await page.getByRole("button", { name: "Stop following" }).click();
+  await page.getByText(/^Stopped at /).waitFor();
+  assert.equal(await page.evaluate(() => document.activeElement.textContent), "Follow the frames of the link");
+  await said("to the controller", "hello").waitFor();
+  await page.getByRole("button", { name: "Read it again" }).click();
+  await recorded.filter({ hasText: "follow_frames" }).filter({ hasText: scene.operator }).waitFor();
 
   await debug();
 

@@ -475,6 +475,7 @@ export default {
   "act.drain": "an ein anderes Gateway gegeben",
   "act.verify": "Speicher geprüft",
   "act.read_names": "gespeicherter Zustand mit Namen gelesen",
+  "act.follow_frames": "Nachrichten der Verbindung verfolgt",
   "act.settle": "Kauf geklärt",
   "act.hold_ceasefire": "Feuer eingestellt",
   "act.hold_lane": "Bahn gesperrt",

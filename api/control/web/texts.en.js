@@ -475,6 +475,7 @@ export default {
   "act.drain": "given to another gateway",
   "act.verify": "store verified",
   "act.read_names": "snapshot read with names",
+  "act.follow_frames": "frames of the link followed",
   "act.settle": "purchase settled",
   "act.hold_ceasefire": "ceasefire",
   "act.hold_lane": "lane locked",

@@ -51,10 +51,10 @@ export function redraw(target, data, build) {
   const focused = target.contains(document.activeElement) ? document.activeElement : null;
   const region = focused?.closest(".scrolls")?.getAttribute("aria-label");
   const tablesOf = () => new Map([...target.querySelectorAll(".scrolls")].map((table) => [table.getAttribute("aria-label"), table]));
-  const scrolled = new Map([...tablesOf()].map(([name, { scrollLeft }]) => [name, scrollLeft]));
+  const scrolled = new Map([...tablesOf()].map(([name, { scrollLeft, scrollTop }]) => [name, { left: scrollLeft, top: scrollTop }]));
   target.replaceChildren(...build());
   const tables = tablesOf();
-  tables.forEach((table, name) => (table.scrollLeft = scrolled.get(name) ?? 0));
+  tables.forEach((table, name) => table.scrollTo(scrolled.get(name) ?? {}));
   const within = tables.get(region) ?? target; // of links to the same address the one in the same table
   const address = focused?.getAttribute("href");
   (address ? within.querySelector(`a[href="${CSS.escape(address)}"]`) : focused && within)?.focus({ preventScroll: true });

@@ -1,4 +1,5 @@
 // Requests of the page to the gateway.
+import { readEvents } from "/screens/stream.js";
 
 const TIMEOUT = 6_000; // ms; the gateway responds within 5 s
 const FILE_TIMEOUT = 60_000; // ms
@@ -20,6 +21,22 @@ export async function fetchJSON(path, token) {
 // fetchFile returns the file at the path as a Blob. It throws only a Refused.
 export async function fetchFile(path, token) {
   return request(path, token, { headers: { Accept: "*/*" } }, (response) => response.blob(), FILE_TIMEOUT);
+}
+
+// fetchEvents calls handle(name, data) for each server-sent event at the path, until the stream ends. It throws only a Refused, with status 0
+// also when the signal has ended it.
+export async function fetchEvents(path, token, handle, signal) {
+  let response;
+  try {
+    response = await fetch(path, { headers: { Accept: "text/event-stream", Authorization: `Bearer ${token}` }, cache: "no-store", signal });
+    if (response.ok) {
+      await readEvents(response.body, (name, data) => handle(name, JSON.parse(data)));
+      return;
+    }
+  } catch {
+    throw new Refused(0);
+  }
+  throw new Refused(response.status, await codeOf(response));
 }
 
 // post asks for what is at the path (PUT sets it), and returns the body of the answer, null if it has none. It throws only a Refused; with status 0 it is

@@ -5,6 +5,7 @@ import { actionButton } from "./actionbutton.js";
 import { ActorTable } from "./actortable.js";
 import { debugButton } from "./debuglog.js";
 import { erase, facts, kindName, rangeAddress, redraw, section, stateName, table } from "./draw.js";
+import { Frames } from "./frames.js";
 import { Rates } from "./rates.js";
 import { traceLink } from "./requests.js";
 import { snapshotSection } from "./snapshot.js";
@@ -23,6 +24,7 @@ export class LanePage {
   #whileParked; // actions
   #otherwise;
   #rest = element("div.part");
+  #frames;
   #timeline;
   #snapshot;
   #rates = new Rates();
@@ -40,9 +42,10 @@ export class LanePage {
     this.#actors = element("section", { hidden: true }, element("h2", {}, t("actors")), this.#table.element,
       action("reconnect"), this.#whileParked, this.#otherwise, debugButton(t, () => this.#query, token));
     this.#nav.setAttribute("aria-label", t("ranges"));
+    this.#frames = new Frames(t, () => this.#query, token);
     this.#timeline = new Timeline(t, () => this.#query, token);
     this.#snapshot = snapshotSection(t, () => this.#query, token);
-    root.append(this.#nav, this.#actors, this.#rest, this.#timeline.element, this.#snapshot.element);
+    root.append(this.#nav, this.#actors, this.#rest, this.#frames.element, this.#timeline.element, this.#snapshot.element);
     onTick(() => this.#table.tick(this.#now()));
   }
 
@@ -71,6 +74,7 @@ export class LanePage {
     this.#otherwise.hidden = actors.some(({ state }) => state === "parked");
     this.#whileParked.hidden = !this.#otherwise.hidden;
     redraw(this.#rest, rest, () => [this.#facts(health), this.#commands(health.commands)]);
+    this.#frames.element.hidden = false;
     this.#timeline.show();
     this.#snapshot.element.hidden = false;
   }
@@ -80,6 +84,7 @@ export class LanePage {
     this.#actors.hidden = true;
     this.#table.show([], { now: 0 });
     erase(this.#rest);
+    this.#frames.clear();
     this.#timeline.clear();
     this.#snapshot.clear();
   }

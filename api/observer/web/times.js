@@ -23,4 +23,9 @@ export function moment(t, stamp) {
   return at.toDateString() === new Date().toDateString() ? t.seconds(at) : t.moment(at);
 }
 
+// toTheMillisecond formats a time of day.
+export function toTheMillisecond(t, stamp) {
+  return new Date(stamp).toLocaleTimeString(t.language, { hour: "2-digit", minute: "2-digit", second: "2-digit", fractionalSecondDigits: 3, hourCycle: "h23" });
+}
+
 export const milliseconds = (t, ms) => t("ms", { ms: t.number(ms) });

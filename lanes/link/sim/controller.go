@@ -262,11 +262,16 @@ func (c *Controller) refusal(lane link.Lane) error {
 	return nil
 }
 
+var capabilities = []string{"open_end"}
+
 // hello says what is in force. mu is held.
 func (c *Controller) hello(now lanes.Instant) link.Hello {
 	hello := link.Hello{
 		LogID: c.log.last.ID, Firmware: "sim", Hold: c.line.Hold, Faults: slices.Clone(c.faults),
 		OpenEnd: !c.older,
+	}
+	if hello.OpenEnd {
+		hello.Capabilities = capabilities
 	}
 	if c.line.Session != uuid.Nil {
 		hello.Session, hello.Phase = c.line.Session, c.line.Phase
@@ -286,11 +291,16 @@ func (c *Controller) connect(lane link.Lane, receiver link.Receiver, wired bool)
 	c.cut(errReplaced)
 	now := c.update()
 	c.liveness = liveness{holdOnLoss: lane.HoldOnLoss, heard: now.Mono}
-	c.newest = &connection{controller: c, receiver: receiver, wired: wired}
+	c.newest = &connection{
+		controller: c, receiver: receiver, wired: wired,
+		tap: tap{c.driver, lane.Taps, lane.ID},
+	}
+	hello := c.hello(now)
+	c.newest.tap.hello(hello)
 	for _, r := range c.log.unacked {
 		c.newest.report(r)
 	}
-	return c.newest, c.hello(now), nil
+	return c.newest, hello, nil
 }
 
 // fireLine is the state in force on a lane, with its countdown (LINK.md, Safety table). The zero value is a controller

@@ -58,6 +58,8 @@ func (d *Driver) Dial(
 	if err := ctx.Err(); err != nil {
 		return nil, link.Hello{}, err
 	}
+	t := tap{d, lane.Taps, lane.ID}
+	t.greeting(lane)
 	conn, hello, err := d.Controller(lane.ID).connect(lane, receiver, false)
 	if err != nil {
 		return nil, link.Hello{}, err
@@ -101,6 +103,7 @@ type connection struct {
 	controller *Controller
 	receiver   link.Receiver
 	wired      bool // over a wire: see liveness
+	tap        tap
 
 	// calling is held during every call of the receiver. Close acquires it, and so waits for a call that has begun;
 	// receivers do not block and do not call the connection.
@@ -123,6 +126,9 @@ func (conn *connection) Send(s link.State) {
 	c.mu.Lock()
 	conn.heard()
 	applied := false
+	if !conn.ended {
+		conn.tap.state(s)
+	}
 	if !conn.ended && (conn.wanted == nil || s.Revision >= conn.wanted.Revision) {
 		conn.wanted = &s
 		applied = conn.apply()
@@ -147,7 +153,10 @@ func (conn *connection) apply() bool {
 	c.line = newFireLine(*s, c.driver.now(), c.older)
 	c.observe()
 	revision := s.Revision
-	conn.enqueue(func(receiver link.Receiver) { receiver.Applied(revision) })
+	conn.enqueue(func(receiver link.Receiver) {
+		conn.tap.applied(revision)
+		receiver.Applied(revision)
+	})
 	return true
 }
 
@@ -158,6 +167,7 @@ func (conn *connection) Ack(log lanes.Log) {
 	defer c.mu.Unlock()
 	conn.heard()
 	if !conn.ended {
+		conn.tap.ack(log)
 		c.log.ack(log)
 	}
 }
@@ -195,6 +205,7 @@ func (conn *connection) report(r report) {
 	now := conn.controller.driver.now
 	conn.enqueue(func(receiver link.Receiver) {
 		r.Age = now().Mono - r.at
+		conn.tap.report(r.Report)
 		receiver.Reported(r.Report)
 	})
 }

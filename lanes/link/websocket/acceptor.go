@@ -271,7 +271,7 @@ func (a *Acceptor) fakeChallenge(lane uuid.UUID) invitation {
 			highest, fake = weight, like
 		}
 	}
-	fake.ID = lane
+	fake.ID, fake.Taps = lane, nil
 	return invitation{fake, string(key)}
 }
 
@@ -315,6 +315,7 @@ func (a *Acceptor) serve(w http.ResponseWriter, r *http.Request, invited invitat
 		return OutcomeFailed, err
 	}
 	s := a.socket(conn)
+	s.tap = tap{invited.lane.Taps, invited.lane.ID, r.RemoteAddr}
 	if early := buffered.Reader.Buffered(); early > 0 { // the controller has not waited for the gateway's hello
 		text, _ := buffered.Peek(early)
 		s.frames = &prefixedConn{s.frames, io.MultiReader(bytes.NewReader(bytes.Clone(text)), s.frames)}

@@ -86,6 +86,7 @@ func (d *Driver) Dial(
 	if err != nil {
 		return nil, link.Hello{}, err
 	}
+	s.tap = tap{lane.Taps, lane.ID, s.wire.RemoteAddr().String()}
 	stopTimeout := context.AfterFunc(ctx, func() { _ = s.wire.Close() })
 	var hello link.Hello
 	var proof string
@@ -173,6 +174,7 @@ func exchangeHellos(s *socket, lane link.Lane, key string) (hello link.Hello, pr
 					fmt.Errorf("the controller is that of lane %s", m.Lane),
 				}
 			}
+			m.Address = s.tap.address
 			proof, err = prove(handshake, m, lane.Epoch)
 			return m.Hello, proof, err
 		default:

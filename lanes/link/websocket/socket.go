@@ -36,6 +36,8 @@ type socket struct {
 
 	budget budget // of what the controller sends; only the goroutine that reads uses it
 
+	tap tap
+
 	writing sync.Mutex
 	ended   bool // a write failed, or a close frame was written: nothing follows; guarded by writing
 }
@@ -82,6 +84,11 @@ func (s *socket) answers(timeout time.Duration) bool {
 // write writes a frame, and masks the payload in place as a client has to. It blocks no longer than the wire
 // does. After a failed write nothing more is written.
 func (s *socket) write(kind ws.OpCode, payload []byte) error {
+	followers := s.tap.followers()
+	var followed link.Frame
+	if len(followers) > 0 {
+		followed = s.tap.frame(kind, bytes.Clone(payload), int64(len(payload))) // as it is before it is masked
+	}
 	var text bytes.Buffer
 	text.Grow(ws.MaxHeaderSize + len(payload))
 	written := ws.NewFrame(kind, true, payload)
@@ -95,6 +102,10 @@ func (s *socket) write(kind ws.OpCode, payload []byte) error {
 	defer s.writing.Unlock()
 	if s.ended {
 		return net.ErrClosed
+	}
+	if len(followers) > 0 { // before it is written, as the reply may be read before Write has returned
+		followed.Sent, followed.At = true, s.now().Wall
+		followers.Add(followed)
 	}
 	_, err := s.frames.Write(text.Bytes())
 	s.ended = err != nil || kind == ws.OpClose
@@ -170,6 +181,7 @@ func (s *socket) readBody(h ws.Header) (message any, err error) {
 		return nil, s.handleControl(h)
 	}
 	if h.OpCode != ws.OpText {
+		s.noteReceived(h.OpCode, nil, h.Length)
 		return nil, violation{ws.StatusPolicyViolation, errNotText}
 	}
 	buffer := buffers.Get().(*[frame.Longest]byte)
@@ -178,6 +190,7 @@ func (s *socket) readBody(h ws.Header) (message any, err error) {
 	if err != nil {
 		return nil, err
 	}
+	s.noteReceived(ws.OpText, text, int64(len(text)))
 	s.noteSignOfLife()
 	if message, err = frame.FromController(text); err != nil {
 		return nil, violation{ws.StatusPolicyViolation, err}
@@ -190,6 +203,7 @@ func (s *socket) readText(h ws.Header, buffer *[frame.Longest]byte) ([]byte, err
 	n := 0
 	for {
 		if h.Length > int64(len(buffer)-n) {
+			s.noteReceived(ws.OpText, nil, h.Length)
 			return nil, violation{ws.StatusMessageTooBig, errTooLong}
 		}
 		fragment := buffer[n : n+int(h.Length)]
@@ -239,6 +253,7 @@ func (s *socket) handleControl(h ws.Header) error {
 	if err := s.readPayload(h, payload); err != nil {
 		return err
 	}
+	s.noteReceived(h.OpCode, payload, h.Length)
 	switch h.OpCode {
 	case ws.OpPing:
 		if err := s.write(ws.OpPong, payload); err != nil {

@@ -538,9 +538,9 @@ func ControllerHello(h Hello) []byte {
 			inForce.Beyond = new(milliseconds(h.Beyond))
 		}
 	}
-	var capabilities []string
-	if h.OpenEnd {
-		capabilities = []string{openEnd}
+	capabilities := h.Capabilities
+	if h.OpenEnd && !slices.Contains(capabilities, openEnd) {
+		capabilities = append(slices.Clone(capabilities), openEnd)
 	}
 	return encode(struct {
 		Type      string    `json:"type"`
@@ -616,10 +616,21 @@ func readHello(o object) Hello {
 		h.Faults = state.texts("faults")
 	}
 	if o.has("capabilities") {
-		h.OpenEnd = slices.Contains(o.texts("capabilities"), openEnd)
+		capabilities := o.texts("capabilities")
+		h.OpenEnd, h.Capabilities = slices.Contains(capabilities, openEnd), bounded(capabilities)
 	}
 	h.Challenge, h.Proof = o.optionalToken("challenge"), o.optionalToken("proof")
 	return h
+}
+
+// bounded returns as many of the capabilities as are kept.
+func bounded(capabilities []string) (kept []string) {
+	for _, name := range capabilities {
+		if len(kept) < link.MaxCapabilities && len(name) <= link.LongestCapability {
+			kept = append(kept, name)
+		}
+	}
+	return kept
 }
 
 func readReport(o object) lanes.Report {
