@@ -34,7 +34,7 @@ type laneLink struct {
 	connection *actor.PID
 	newest     uint64            // number of the newest dial
 	made       link.Connection   // nil while the link is down
-	firmware   string            // of the controller that it was up to last
+	controller link.Hello        // of which it was up to last: firmware, capabilities and address
 	retry      *time.Timer       // of the next dial
 	grace      *time.Timer       // of the time that a lane stays usable without its link
 	contest    *time.Timer       // of the time that a refused second controller is shown
@@ -194,7 +194,10 @@ func (k *laneLink) up(m *linkUp, lane lanes.Lane, now lanes.Instant) bool {
 	if m.dial != k.newest {
 		return false
 	}
-	k.made, k.firmware = m.made, m.hello.Firmware
+	k.made = m.made
+	k.controller = link.Hello{
+		Firmware: m.hello.Firmware, Capabilities: m.hello.Capabilities, Address: m.hello.Address,
+	}
 	k.r.metrics.Links.WithLabelValues("up").Inc()
 	k.r.named.Of(k.r.log.Info(), k.lane).Msg("link up")
 	k.observeClockSkew(&m.hello, lane.Session, now)
@@ -409,7 +412,8 @@ func (l *laneActor) publishLink() {
 	state, since := l.link.line.Link()
 	l.r.board.PublishLink(l.id, state, since, board.Hardware{
 		NotUsable: notUsable, Unproven: l.unproven,
-		Parked: l.parked, Firmware: l.link.firmware,
+		Parked: l.parked, Firmware: l.link.controller.Firmware, Capabilities: l.link.controller.Capabilities,
+		Address: l.link.controller.Address,
 	})
 }
 

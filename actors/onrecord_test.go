@@ -53,7 +53,9 @@ func TestTheChangesOfALinkAreRemembered(t *testing.T) {
 		changes := f.LinkChanges(f.laneID(0))
 		require.Len(t, changes, 3, "dials that fail are no changes")
 		require.True(t, changes[0].At.After(lost))
-		require.Equal(t, lanes.LinkChange{At: changes[0].At, Link: lanes.LinkUp, Firmware: "sim"}, changes[0])
+		require.Equal(t, lanes.LinkChange{
+			At: changes[0].At, Link: lanes.LinkUp, Firmware: "sim", Capabilities: []string{"open_end"},
+		}, changes[0])
 		require.Equal(t, lanes.LinkDown, changes[1].Link)
 		require.NotEmpty(t, changes[1].Error)
 		require.Equal(t, lost, changes[1].At)

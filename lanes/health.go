@@ -68,6 +68,9 @@ type LinkChange struct {
 	Link     LinkState
 	Error    string // that the link was lost with; empty for one that is up
 	Firmware string // of the controller that it is up to, empty where that does not say
+	// Capabilities are what that controller can do beside the protocol, by its hello.
+	Capabilities []string
+	Address      string // where that is, as the gateway sees it; empty for one in the process
 }
 
 // MaxLinkChanges is how many changes of its link a lane remembers.

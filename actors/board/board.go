@@ -145,6 +145,9 @@ type Hardware struct {
 	Parked    bool           // for repeated defects of the gateway
 	Unproven  *lanes.Instant // that of the lane
 	Firmware  string         // of the controller, empty where that does not say
+	// Capabilities and Address are those of a LinkChange.
+	Capabilities []string
+	Address      string
 }
 
 // PublishLink shows the state of the lane's link, and what follows of it.
@@ -157,7 +160,10 @@ func (b *Board) PublishLink(lane uuid.UUID, state lanes.LinkState, since time.Ti
 	}
 	status := &b.lanes[i]
 	if cmp.Or(status.Link, lanes.LinkDown) != state {
-		b.noteLink(lane, lanes.LinkChange{At: since, Link: state, Firmware: hardware.Firmware})
+		b.noteLink(lane, lanes.LinkChange{
+			At: since, Link: state,
+			Firmware: hardware.Firmware, Capabilities: hardware.Capabilities, Address: hardware.Address,
+		})
 	}
 	status.Link, status.LinkSince, status.NotUsable, status.Parked = state, since, hardware.NotUsable, hardware.Parked
 	status.Lane.Usable, status.Lane.Unproven = hardware.NotUsable == "", hardware.Unproven

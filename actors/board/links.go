@@ -55,7 +55,8 @@ func (b *Board) noteLink(lane uuid.UUID, change lanes.LinkChange) {
 	if change.Link == lanes.LinkUp {
 		change.Firmware = strings.Clone(change.Firmware)
 	} else {
-		change.Error, change.Firmware = b.failures[lane].lastError, ""
+		change.Error = b.failures[lane].lastError
+		change.Firmware, change.Capabilities, change.Address = "", nil, ""
 	}
 	changes := b.linkChanges[lane]
 	if len(changes) == lanes.MaxLinkChanges {

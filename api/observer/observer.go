@@ -15,6 +15,7 @@
 //	snapshot.go   a lane as it would be saved
 //	frames.go     the frames of a lane's link, live
 //	requests.go   all that is on record of one request
+//	controller.go the controller that a lane's link is up to
 //	rangepage.go  the store, the webhooks and the owner of a range
 //	actions.go    what operators do with an actor
 //	maintenance.go backups and verifications of the store
@@ -302,6 +303,7 @@ func (s *observerOf) lane(_ context.Context, id uuid.UUID) (laneView, error) {
 	}
 	now, name := time.Now(), r.Layout().Name
 	view := viewOf(now, rangeID, name, health)
+	view.Controller = viewOfController(health.Link.Link, r.LinkChanges(id))
 	for _, actor := range r.Observed() {
 		if actor.Lane == id {
 			view.Actors = append(view.Actors, viewOfActor(now, observed{actor, rangeID, name}))

@@ -265,17 +265,19 @@ type laneView struct {
 	At        string `json:"at"`
 	RangeName string `json:"range"`
 	laneName
-	Session  *sessionView    `json:"session"` // null: the lane is free
-	Held     bool            `json:"hold"`
-	Locked   bool            `json:"locked"` // the hardware has confirmed the hold
-	Unusable *string         `json:"not_usable_because"`
-	Link     laneLink        `json:"link"`
-	Restarts laneRestarts    `json:"restarts"` // of its actors, after panics
-	Unsaved  *unsavedChanges `json:"unsaved"`  // null: everything is saved
-	Turn     *turnView       `json:"turn"`     // null: it does not wait for a session
-	LastTurn *lastTurnView   `json:"last_turn"`
-	Commands []commandView   `json:"commands"` // newest first
-	Actors   []actorView     `json:"actors"`   // its own and its connection's
+	Session  *sessionView `json:"session"` // null: the lane is free
+	Held     bool         `json:"hold"`
+	Locked   bool         `json:"locked"` // the hardware has confirmed the hold
+	Unusable *string      `json:"not_usable_because"`
+	Link     laneLink     `json:"link"`
+	// null: the link was not up since this process has loaded the range, or that is too many changes ago
+	Controller *controllerView `json:"controller"`
+	Restarts   laneRestarts    `json:"restarts"` // of its actors, after panics
+	Unsaved    *unsavedChanges `json:"unsaved"`  // null: everything is saved
+	Turn       *turnView       `json:"turn"`     // null: it does not wait for a session
+	LastTurn   *lastTurnView   `json:"last_turn"`
+	Commands   []commandView   `json:"commands"` // newest first
+	Actors     []actorView     `json:"actors"`   // its own and its connection's
 }
 
 // turnView is a lane that waits for its next session.

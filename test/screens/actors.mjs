@@ -270,6 +270,8 @@ await story(async () => {
   assert.equal(await page.getByText("Jo Smith").count(), 0, "customers have no name here");
   await look("lane");
 
+  assert.match(await page.locator(".facts div", { hasText: "Controller" }).textContent(), /connected since .*; firmware sim; at 127\.0\.0\.1:\d+; capabilities: open_end$/);
+
   tell("What is on record of the lane is below it, newest first, and is read again when somebody asks");
   const recorded = rows("What is on record");
   await recorded.filter({ hasText: "sessionPaused" }).filter({ hasText: "follows from pause" }).first().waitFor();

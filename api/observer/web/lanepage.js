@@ -94,7 +94,7 @@ export class LanePage {
     return this.#at + clock() - this.#received;
   }
 
-  #facts({ lane_id, session, hold, locked, link, not_usable_because: unusable, turn, last_turn: last, restarts, unsaved }) {
+  #facts({ lane_id, session, hold, locked, link, controller, not_usable_because: unusable, turn, last_turn: last, restarts, unsaved }) {
     const t = this.#t;
     return facts(
       [t("lane"), element("code", {}, lane_id)],
@@ -103,6 +103,7 @@ export class LanePage {
         : t("none")],
       [t("lane.hold"), hold ? t(locked ? "lane.held_confirmed" : "lane.held") : t("none"), hold ? (locked ? "warn" : "danger") : ""],
       [t("links.link"), t("lane.link_of", { state: stateName(t, link.state), time: moment(t, link.since), n: link.restarts }), link.state === "up" ? "good" : "danger"],
+      [t("lane.controller"), this.#controller(controller)],
       [t("lane.link_error"), link.last_error ? said(t, link.last_error) : t("lane.no_link_error")],
       [t("lane.usable"), unusable ? t("lane.not_usable", { reason: said(t, unusable) }) : t("yes"), unusable ? "danger" : "good"],
       [t("lane.waits"), turn ? t(turn.counts ? "lane.waits_for" : "lane.waits_uncounted", { time: span(t, turn.seconds * 1000) }) : t("no")],
@@ -112,6 +113,20 @@ export class LanePage {
         : t("none"), restarts.count > 0 ? "warn" : "good"],
       [t("lane.state"), unsaved ? t("lane.unsaved", { n: unsaved.changes, time: moment(t, unsaved.since) }) : t("lane.saved"), unsaved ? "warn" : "good"],
     );
+  }
+
+  // controller says what is connected, or was last.
+  #controller(controller) {
+    const t = this.#t;
+    if (controller === null) {
+      return t("lane.no_controller");
+    }
+    const { connected, since, firmware, capabilities, address } = controller;
+    return [
+      t(connected ? "lane.controller_since" : "lane.controller_last", { time: moment(t, since) }),
+      firmware && t("lane.firmware", { firmware }), address ? t("lane.address", { address }) : t("lane.in_process"),
+      t("lane.capabilities", { names: capabilities.join(", ") || t("none") }),
+    ].filter(Boolean).join("; ");
   }
 
   #commands(commands) {

@@ -527,4 +527,12 @@ export default {
   "action.follow_frames": "Die Nachrichten der Verbindung verfolgen",
   "action.follow_frames.sure": "Wird aufgezeichnet: verfolgen?",
   "refused.too_many_followers": "Nichts ist geschehen: Vier Betreiber verfolgen diese Verbindung schon.",
+  "lane.controller": "Steuerung",
+  "lane.controller_since": "verbunden seit {time}",
+  "lane.controller_last": "nicht verbunden; sie war es ab {time}",
+  "lane.no_controller": "keine war verbunden",
+  "lane.firmware": "Firmware {firmware}",
+  "lane.address": "unter {address}",
+  "lane.in_process": "im Gateway simuliert",
+  "lane.capabilities": "kann: {names}",
 };

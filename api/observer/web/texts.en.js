@@ -506,4 +506,12 @@ export default {
   "action.follow_frames": "Follow the frames of the link",
   "action.follow_frames.sure": "On record: follow them?",
   "refused.too_many_followers": "Nothing was done: four operators follow this link already.",
+  "lane.controller": "Controller",
+  "lane.controller_since": "connected since {time}",
+  "lane.controller_last": "not connected; it was, from {time} on",
+  "lane.no_controller": "none was connected",
+  "lane.firmware": "firmware {firmware}",
+  "lane.address": "at {address}",
+  "lane.in_process": "simulated in the gateway",
+  "lane.capabilities": "capabilities: {names}",
 };

@@ -302,3 +302,15 @@ func FuzzRedact(f *testing.F) {
 		}
 	})
 }
+
+// Of a controller that names very many capabilities, or very long ones, a few are kept; the known one counts anyhow.
+func TestAFewCapabilitiesAreKept(t *testing.T) {
+	message, err := frame.FromController([]byte(`{"type":"hello","protocol":1,"lane_id":"` + laneID.String() +
+		`","log_id":"log","state":{"hold":false},"capabilities":["light","` + strings.Repeat("l", 65) + `"` +
+		strings.Repeat(`,"sound"`, 20) + `,"open_end"]}`))
+	require.NoError(t, err)
+	hello := message.(frame.Hello)
+	require.Equal(t, append([]string{"light"}, slices.Repeat([]string{"sound"}, link.MaxCapabilities-1)...),
+		hello.Capabilities)
+	require.True(t, hello.OpenEnd)
+}
