@@ -425,7 +425,7 @@ func TestALaneThatWaitsIsCheap(t *testing.T) {
 	}
 	each := (used() - before) / waitingLanes
 	t.Logf("%d bytes a lane that waits", each)
-	assert.Equal(t, goroutines, runtime.NumGoroutine())
+	assert.LessOrEqual(t, runtime.NumGoroutine(), goroutines) // those of an earlier test end
 	assert.True(t, underRace || each < 1<<10, fmt.Sprint(each))
 	runtime.KeepAlive(cancels)
 	runtime.KeepAlive(driver)
