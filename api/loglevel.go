@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"rangegate/api/endpoint"
+	"rangegate/api/observer"
 	"rangegate/api/request"
 	"rangegate/api/routing"
 	"rangegate/lanes"
@@ -143,4 +144,12 @@ func (s Operations) ofQuery(r *http.Request) (uuid.UUID, routing.Way) {
 		return uuid.Nil, routing.Operation
 	}
 	return id, routing.Operation
+}
+
+// followedLog is the log as operators follow it.
+func (s Operations) followedLog() observer.LogSettings {
+	return observer.LogSettings{Tail: s.LogTail, NotWritten: s.Traffic.sample.Dropped, Level: func() zerolog.Level {
+		level, _ := s.LogLevel.Process()
+		return level
+	}}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"rangegate/api/endpoint"
+	"rangegate/api/logtail"
 	"rangegate/api/observer"
 	"rangegate/api/request"
 	"rangegate/api/routing"
@@ -53,6 +54,7 @@ type Operations struct {
 	Advisories *observer.Advisories
 	Flight     Flight
 	LogLevel   LogLevel
+	LogTail    *logtail.Tail // nil: the log cannot be followed
 	// Maintenance is that of the store; nil: it has none.
 	Maintenance observer.Maintenance
 	// Closing is closed when another configuration is in force, and when the gateway stops.
@@ -121,7 +123,7 @@ func NewOperations(s Operations) http.Handler {
 		Ranges: s.Ranges, Waiting: s.Waiting, Router: s.Router,
 		Range: func(id uuid.UUID) (observer.Range, error) { return s.Range(id) }, Closing: s.Closing, Who: operatorOf,
 		Advisories: s.Advisories, ProbeWebhook: s.ProbeWebhook, Maintenance: s.Maintenance,
-		DrainRange: s.drainRange,
+		DrainRange: s.drainRange, Log: s.followedLog(),
 	}, guard)
 	return r
 }

@@ -19,6 +19,7 @@
 //	rangepage.go  the store, the webhooks and the owner of a range
 //	actions.go    what operators do with an actor
 //	maintenance.go backups and verifications of the store
+//	log.go        the log of the process, followed
 package observer
 
 import (
@@ -115,7 +116,9 @@ type Settings struct {
 	DrainRange func(ctx context.Context, id uuid.UUID) (to string, err error)
 	// Advisories are those of this node; nil: it has none.
 	Advisories *Advisories
-	Closing    <-chan struct{} // closed when another configuration is in force, and when the gateway stops: streams end
+	// Log is that of this process.
+	Log     LogSettings
+	Closing <-chan struct{} // closed when another configuration is in force, and when the gateway stops: streams end
 }
 
 // observerOf is the handlers.
@@ -150,6 +153,7 @@ func Mount(r chi.Router, a *endpoint.API, settings Settings, guard func(http.Han
 				s.awaitAdvisories, s.advisories),
 		}, headers, guard, s.Router.Route(a.Fail, s.ofAdvisoryQuery))
 	}
+	s.mountLog(r, a, headers, servePageToBrowsers(files.Page("page.html", a.Fail)), guard)
 	a.Mount(r, "/observer", slices.Concat([]endpoint.Endpoint{
 		endpoint.Handle("GET", "/", 200, "The actors of all ranges, or of one", readRange, s.overview),
 		endpoint.Handle("GET", "/actors", 200, "Every actor, and what holds it up", readActors, s.actors),

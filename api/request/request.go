@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -235,6 +236,7 @@ func atMost(length int, text string) string { return text[:min(length, len(text)
 type Sample struct {
 	lines   *rate.Limiter
 	dropped prometheus.Counter
+	count   atomic.Uint64 // of those that were dropped
 }
 
 // NewSample returns a sample of 100 lines at once and 10 a second after that. dropped counts the other lines.
@@ -242,12 +244,22 @@ func NewSample(dropped prometheus.Counter) *Sample {
 	return &Sample{lines: rate.NewLimiter(10, 100), dropped: dropped}
 }
 
+// Dropped returns how many lines it has not admitted.
+func (s *Sample) Dropped() uint64 { return s.count.Load() }
+
 func (s *Sample) admits() bool {
 	if s == nil || s.lines.Allow() {
 		return true
 	}
 	s.dropped.Inc()
+	s.count.Add(1)
 	return false
+}
+
+// polled are the routes of the operations address that programs and the pages of the observer ask again and again.
+var polled = []string{
+	"/livez", "/metrics", "/actors", "/actors/{lane_id}", "/advisories", "/nodes", "/log-level", "/observer",
+	"/observer/lanes/{lane_id}", "/observer/maintenance",
 }
 
 // levelOf returns the level of a request's line. Successful requests that programs and open pages repeat all
@@ -259,7 +271,7 @@ func levelOf(method, route string, status int) zerolog.Level {
 		return zerolog.DebugLevel
 	case method != http.MethodGet && method != http.MethodHead || status >= http.StatusBadRequest:
 		return zerolog.InfoLevel
-	case slices.Contains([]string{"/livez", "/metrics", "/actors", "/actors/{lane_id}", "/advisories"}, route),
+	case slices.Contains(polled, route),
 		strings.HasPrefix(route, "/control/api/"), strings.HasPrefix(route, "/screens/"),
 		strings.Contains(route, "/assets/"):
 		return zerolog.DebugLevel

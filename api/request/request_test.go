@@ -24,6 +24,9 @@ func TestTheLevelOfARequest(t *testing.T) {
 		level         zerolog.Level
 	}{
 		{"GET", "/livez", 200, zerolog.DebugLevel},
+		{"GET", "/observer", 200, zerolog.DebugLevel},
+		{"GET", "/log-level", 200, zerolog.DebugLevel},
+		{"GET", "/observer/lanes/{lane_id}/snapshot", 200, zerolog.InfoLevel},
 		{"GET", "/readyz", 200, zerolog.DebugLevel},
 		{"GET", "/readyz", 503, zerolog.DebugLevel},
 		{"GET", "/metrics", 200, zerolog.DebugLevel},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"time"
 
 	"rangegate/api/endpoint"
@@ -26,10 +27,16 @@ const StreamType = "text/event-stream"
 // Encoded is data that is already JSON, on one line.
 type Encoded []byte
 
+// Message is one of several messages.
+type Message struct {
+	Event string
+	Data  any
+}
+
 // Feed is the content of one stream. Its functions are called by one goroutine.
 type Feed struct {
 	// Next returns what has changed since the call before, with no event if nothing has, and a channel for
-	// the next change.
+	// the next change. Data that is a []Message is sent as these, together; the event only says that there are some.
 	Next func() (event string, data any, wake <-chan struct{})
 	// Beat returns the gateway's time for a heartbeat. If ok is false, the stream ends.
 	Beat func() (now time.Time, ok bool)
@@ -119,20 +126,33 @@ type sender struct {
 	connection *http.ResponseController
 }
 
-// send writes and flushes a message. It returns false when the browser is gone or too slow.
+// send writes and flushes a message, or several. It returns false when the browser is gone or too slow.
 func (s sender) send(event string, data any) bool {
-	encoded, ok := data.(Encoded)
+	several, ok := data.([]Message)
 	if !ok {
-		encoded = Encode(data)
+		several = []Message{{event, data}}
+	}
+	var text []byte
+	for _, message := range several {
+		text = message.appendTo(text)
 	}
 	// The server's own write timeout covers a whole response, and a stream has no end. A test's recorder has
 	// no deadline.
 	_ = s.connection.SetWriteDeadline(time.Now().Add(writeTimeout))
-	message := make([]byte, 0, len(event)+len(encoded)+len("event: \ndata: \n\n"))
-	message = append(append(message, "event: "...), event...)
-	message = append(append(message, "\ndata: "...), encoded...)
-	_, err := s.w.Write(append(message, "\n\n"...))
+	_, err := s.w.Write(text)
 	return err == nil && s.connection.Flush() == nil
+}
+
+// appendTo appends the message to the text of a stream.
+func (m Message) appendTo(to []byte) []byte {
+	encoded, ok := m.Data.(Encoded)
+	if !ok {
+		encoded = Encode(m.Data)
+	}
+	to = slices.Grow(to, len(m.Event)+len(encoded)+len("event: \ndata: \n\n"))
+	to = append(append(to, "event: "...), m.Event...)
+	to = append(append(to, "\ndata: "...), encoded...)
+	return append(to, "\n\n"...)
 }
 
 // Encode returns data as JSON on one line. It panics on data that JSON cannot hold, which is a defect.

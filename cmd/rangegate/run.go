@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
 
+	"rangegate/api/logtail"
 	"rangegate/cmd/rangegate/console"
 	"rangegate/cmd/rangegate/gateway"
 	"rangegate/config"
@@ -50,10 +51,11 @@ type program struct {
 
 // run starts a gateway, serves until the process is told to stop, and stops it.
 func run(t *terminal, p program) (err error) {
-	log := console.Logger(t.log)
+	tail := logtail.New(console.Writer(t.log))
+	log := console.LoggerOf(tail)
 	g, err := gateway.New(t.ctx, gateway.Settings{
 		Config: p.config, Read: p.read, Retire: p.retire, Shooters: p.shooters, Version: buildVersion(), Log: log,
-		State: gateway.StateFolder(t.environ), Verified: gateway.VerifiedFile(t.environ),
+		LogTail: tail, State: gateway.StateFolder(t.environ), Verified: gateway.VerifiedFile(t.environ),
 	})
 	if err != nil {
 		return err

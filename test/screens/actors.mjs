@@ -411,6 +411,62 @@ await story(async () => {
   const [dumped] = await Promise.all([small.waitForEvent("download"), dump.click()]);
   assert.equal(dumped.suggestedFilename(), "flight.trace");
 
+  tell("An operator follows the log, filtered by the gateway; the address has the filter and may be sent");
+  const log = await open(context, `${scene.operations}/observer`);
+  await log.getByLabel("Operations token").fill(scene.operator);
+  await log.keyboard.press("Enter");
+  await log.getByRole("link", { name: "Follow the log" }).click();
+  await log.getByRole("heading", { name: "Log", exact: true }).waitFor();
+  const line = (...texts) => texts.reduce((found, text) => found.filter({ hasText: text }), log.locator(".log .line"));
+  const pick = (name, option) => log.getByRole("combobox", { name, exact: true }).selectOption(option);
+  await log.getByText(/^Since .*: \d+ lines?, and 0 that do not match\.$/).waitFor();
+  await log.getByText("Nothing below level info is written now. One range or lane is logged at debug until").waitFor();
+  await sell(5, "Ann Lee");
+  await line("info", "command", "command=create", "result=ok").waitFor();
+  await line("info", "request", "status=201").waitFor();
+  assert.equal(await log.getByText("Ann Lee").count(), 0, "customers have no name here either");
+  await lookAt(log, "log");
+  await pick("Lowest level", "warn");
+  assert.equal(await line("request").count(), 0, "what does not match is not shown any more");
+  await pick("Range", "North range");
+  await pick("Lane", "Lane 5");
+  await log.getByLabel("Text").fill("LINK down");
+  await eventually("the address has the filter", () => /^\?range=[0-9a-f-]+&lane=[0-9a-f-]+&text=LINK\+down&level=warn$/.test(new URL(log.url()).search));
+  await log.reload();
+  assert.equal(await log.getByLabel("Text").inputValue(), "LINK down");
+  await log.getByText(/^Since .*: 0 lines, /).waitFor();
+  await log.locator("option", { hasText: "Lane 5" }).waitFor({ state: "attached" });
+  await changeWorld("/lane/5/off");
+  await line("warn", "link down").first().waitFor();
+  await log.getByText(/^Since .*: [1-9]\d* lines?, and [1-9]/).waitFor();
+  assert.match(await line("link down").first().getByRole("link").first().getAttribute("href"), /^\/observer\/lanes\//);
+
+  tell("It is paused, and goes on with what has come meanwhile");
+  await log.getByLabel("Text").fill("");
+  await pick("Lowest level", "debug");
+  await log.getByText(/^Since .* match\.$/).waitFor();
+  await log.getByRole("button", { name: "Pause" }).click();
+  const shown = await line().count();
+  await changeWorld("/lane/5/on");
+  await log.getByText(/Paused: [1-9]\d* lines? waits?\.$/).waitFor();
+  assert.equal(await line().count(), shown);
+  await log.getByRole("button", { name: "Go on" }).click();
+  await line("info", "link up").first().waitFor({ timeout: 3 * PATIENCE });
+  await log.setViewportSize({ width: 390, height: 844 });
+  assert.equal(await log.evaluate(() => document.documentElement.scrollWidth <= innerWidth), true);
+  await lookAt(log, "log on a telephone");
+
+  tell("Whoever is one too many is told");
+  const many = await open(context, `${scene.operations}/observer/log`);
+  await many.route("**/observer/log", (route) => (route.request().headers().accept.includes("event-stream") ? route.fulfill({ status: 503, json: { code: "overloaded" } }) : route.fallback()));
+  await many.getByLabel("Operations token").fill(scene.operator);
+  await many.keyboard.press("Enter");
+  await many.getByText("Too many follow the log of this node. It is tried again.").waitFor();
+  await many.unroute("**/observer/log");
+  await many.getByText(/^Since .* match\.$/).waitFor();
+  assert.equal(await many.getByText("Too many follow").isVisible(), false);
+  await many.close();
+
   tell("Whoever wants German gets German");
   const seite = await open(await device({ locale: "de-DE" }), `${scene.operations}/observer`);
   await seite.getByLabel("Betriebs-Token").fill(scene.operator);
@@ -427,6 +483,10 @@ await story(async () => {
   await row.locator(".why p", { hasText: "Keine Verbindung" }).waitFor();
   await lookAt(seite, "lane in German");
 
+  await seite.goto(`${scene.operations}/observer/log`);
+  await seite.getByText(/^Seit .*: \d+ Zeilen?, und 0, die nicht passen\.$/).waitFor();
+  await lookAt(seite, "log in German");
+
   tell("The token is this tab's");
   const another = await open(context, `${scene.operations}/observer`);
   await another.getByLabel("Operations token").waitFor();
@@ -439,6 +499,8 @@ await story(async () => {
   assert.ok(await commands.count() > 1, "what was known is still shown");
   await look("no contact");
   await small.getByText("No contact with the gateway").waitFor();
+  await log.getByText("No contact with the gateway").waitFor();
+  assert.ok(await line().count() > 0);
   assert.ok(await reason.isVisible());
   await page.getByRole("button", { name: "Forget the token" }).click();
   await page.getByLabel("Operations token").waitFor();

@@ -6,6 +6,7 @@ import { ActorTable } from "./actortable.js";
 import { debugButton } from "./debuglog.js";
 import { erase, facts, kindName, rangeAddress, redraw, section, stateName, table } from "./draw.js";
 import { Frames } from "./frames.js";
+import { logLink } from "./loglink.js";
 import { Rates } from "./rates.js";
 import { traceLink } from "./requests.js";
 import { snapshotSection } from "./snapshot.js";
@@ -23,6 +24,7 @@ export class LanePage {
   #actors;
   #whileParked; // actions
   #otherwise;
+  #log;
   #rest = element("div.part");
   #frames;
   #timeline;
@@ -39,8 +41,9 @@ export class LanePage {
     const action = (name) => actionButton(t, name, () => `${PATH.exec(location.pathname)[0]}/${name}${location.search}`, token);
     this.#whileParked = action("unpark");
     this.#otherwise = action("restart");
+    this.#log = logLink(t);
     this.#actors = element("section", { hidden: true }, element("h2", {}, t("actors")), this.#table.element,
-      action("reconnect"), this.#whileParked, this.#otherwise, debugButton(t, () => this.#query, token));
+      action("reconnect"), this.#whileParked, this.#otherwise, debugButton(t, () => this.#query, token), this.#log);
     this.#nav.setAttribute("aria-label", t("ranges"));
     this.#frames = new Frames(t, () => this.#query, token);
     this.#timeline = new Timeline(t, () => this.#query, token);
@@ -68,6 +71,7 @@ export class LanePage {
       element("a", { href: "/observer" }, t("all_ranges")), " · ", element("a", { href: rangeAddress(health.range_id) }, health.range),
     ]);
     this.#query = { range: health.range_id, lane: health.lane_id };
+    this.#log.show(this.#query);
     this.#rates.receive(health);
     this.#table.show(actors, { rateOf: (actor) => this.#rates.of(actor), ofOneRange: true, now: this.#now() });
     this.#actors.hidden = false;

@@ -1,9 +1,11 @@
-// The page of the observer: /observer for all ranges or one, and /observer/lanes/<lane>. It gets its data with the operations token,
+// The page of the observer: /observer for all ranges or one, /observer/lanes/<lane>, and /observer/log. It gets its data with the operations token,
 // which it keeps for this tab only.
 import { setText } from "/screens/element.js";
 import { fillTexts, loadTexts } from "/screens/texts.js";
 import { Refused, fetchJSON } from "./gateway.js";
 import { LanePage } from "./lanepage.js";
+import { LOG_ADDRESS } from "./loglink.js";
+import { LogPage } from "./logpage.js";
 import { Overview } from "./overview.js";
 
 const INTERVAL = 3_000; // ms
@@ -18,15 +20,21 @@ let timer = 0;
 let rangesShown = false;
 let answered = new Date(); // when the gateway last was reached
 
-const page = /^\/observer\/lanes\/./.test(location.pathname)
-  ? new LanePage(t, byId("main"), () => token)
-  : new Overview(t, byId("main"), {
-    token: () => token,
-    contact: (lost) => showContact("stream", lost === null ? "" : t("contact", { time: t.seconds(lost) })),
-    refused: () => forget(token === "" ? "" : t("token.wrong")),
-    rejected: () => showContact("stream", t("nothing_here")),
-    rangeChanged: poll,
-  });
+const handlers = {
+  token: () => token,
+  contact: (lost) => showContact("stream", lost === null ? "" : t("contact", { time: t.seconds(lost) })),
+  refused: () => forget(token === "" ? "" : t("token.wrong")),
+  rejected: () => showContact("stream", t("nothing_here")),
+  rangeChanged: poll,
+};
+
+function pageOf(path) {
+  if (/^\/observer\/lanes\/./.test(path)) {
+    return new LanePage(t, byId("main"), handlers.token);
+  }
+  return path === LOG_ADDRESS ? new LogPage(t, byId("main"), handlers) : new Overview(t, byId("main"), handlers);
+}
+const page = pageOf(location.pathname);
 
 // poll fetches and shows the health, and repeats that while the page is visible.
 async function poll() {
@@ -88,7 +96,7 @@ async function showRanges() {
 
 function show(health) {
   reveal(true);
-  setText(byId("asked"), t("as_of", { time: t.seconds(health.at) }));
+  setText(byId("asked"), health.at ? t("as_of", { time: t.seconds(health.at) }) : "");
   setTitle(page.titleOf(health));
   page.show(health);
 }

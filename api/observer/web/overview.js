@@ -5,6 +5,7 @@ import { Advisories } from "./advisories.js";
 import { debugLog } from "./debuglog.js";
 import { erase, facts, kindName, laneLink, rangeAddress, redraw, section, stateName, table } from "./draw.js";
 import { flightLink } from "./flight.js";
+import { logSection } from "./loglink.js";
 import { Maintenance } from "./maintenance.js";
 import { Nodes } from "./nodes.js";
 import { profiles } from "./profiles.js";
@@ -30,6 +31,7 @@ export class Overview {
   #top = element("div.part");
   #rest = element("div.part");
   #ofOneRange; // sections with actions
+  #log;
   #flight;
   #profiles;
   #nodes;
@@ -43,10 +45,11 @@ export class Overview {
     this.#ofOneRange = [requestSearch, storeSection, replayForm, webhookTest, debugLog].map((create) => create(t, () => this.#actors.range, handlers.token));
     this.#nodes = new Nodes(t, handlers.token, () => this.#actors.range);
     this.#maintenance = new Maintenance(t, handlers.token);
+    this.#log = logSection(t);
     this.#flight = flightLink(t, handlers.token);
     this.#flight.hidden = true;
     this.#profiles = profiles(t, handlers.token);
-    root.append(this.#top, this.#advisories.element, this.#actors.element, this.#rest, ...this.#ofOneRange, this.#nodes.element, this.#maintenance.element, this.#flight, this.#profiles);
+    root.append(this.#top, this.#advisories.element, this.#actors.element, this.#rest, ...this.#ofOneRange, this.#nodes.element, this.#maintenance.element, this.#log, this.#flight, this.#profiles);
   }
 
   // path is the address of what show shows.
@@ -73,6 +76,7 @@ export class Overview {
     if (one !== null) {
       this.#ofOneRange.slice(0, 2).forEach((section) => section.opened());
     }
+    this.#log.show({ range: this.#actors.range });
     this.#flight.hidden = false;
     this.#profiles.hidden = this.#actors.range !== "";
     this.#maintenance.element.hidden = this.#actors.range !== "";
@@ -87,6 +91,7 @@ export class Overview {
   clear() {
     this.#ofOneRange.slice(0, 2).forEach((section) => section.erase());
     this.#ofOneRange.forEach((section) => (section.hidden = true));
+    this.#log.hidden = true;
     this.#flight.hidden = true;
     this.#profiles.hidden = true;
     this.#maintenance.element.hidden = true;

@@ -21,6 +21,9 @@ const HIDDEN = 30_000;
 //   neededHidden()               optional: true while a hidden tab must keep its connection
 //   refused()                    there is no session, or it has ended, or what is shown is gone: the stream is closed until open is called
 //   headers()                    optional: more headers of each request
+//   untimed(name)                optional: true for messages that do not say when they were sent
+//   opened()                     optional: a connection is open, whose messages follow
+//   failed(status)               optional: the gateway answers with that status, and it is tried again
 //   rejected(status)             optional: there is no such stream (400, 404, 422), which is tried no more until follow or open is called
 export class Stream {
   #url;
@@ -116,11 +119,14 @@ export class Stream {
         return;
       }
       if (response.ok) {
+        this.#handlers.opened?.();
         await readEvents(response.body, (name, data) => {
           if (!attempt.signal.aborted) {
             this.#receive(name, data, clock);
           }
         });
+      } else {
+        this.#handlers.failed?.(response.status);
       }
     } catch {
       // unreachable, interrupted, or aborted by this class
@@ -144,7 +150,7 @@ export class Stream {
       return;
     }
     const data = JSON.parse(text);
-    const { sentAt, late, earlier } = clock.measure(data.now ?? data.at, received);
+    const { sentAt, late, earlier } = clock.measure(this.#handlers.untimed?.(name) ? undefined : data.now ?? data.at, received);
     if (earlier > 0) {
       this.#handlers.sentEarlier(earlier);
     }

@@ -16,9 +16,10 @@ import (
 func init() { zerolog.TimeFieldFormat = time.RFC3339Nano } // a global of the library
 
 // Logger returns the log of a command.
-func Logger(out io.Writer) zerolog.Logger {
-	return zerolog.New(Writer(out)).With().Timestamp().Logger()
-}
+func Logger(out io.Writer) zerolog.Logger { return LoggerOf(Writer(out)) }
+
+// LoggerOf returns the log whose JSON lines go there.
+func LoggerOf(lines io.Writer) zerolog.Logger { return zerolog.New(lines).With().Timestamp().Logger() }
 
 // Writer returns where the JSON lines of a log go: for a terminal each is written as people read it, in colours unless
 // NO_COLOR is set or the terminal has none.

@@ -23,6 +23,7 @@ import (
 	"rangegate/actors/metrics"
 	"rangegate/api"
 	"rangegate/api/control"
+	"rangegate/api/logtail"
 	"rangegate/api/observer"
 	"rangegate/api/routing"
 	"rangegate/catalog"
@@ -50,9 +51,10 @@ type Settings struct {
 	Shooters bool                          // simulated shooters enter the lanes, call for help and hit the carrier
 	Version  string                        // of the build
 	Log      zerolog.Logger
-	State    string  // the folder for the data of the service, see StateFolder; empty: there is none
-	Verified string  // the file of what rangegate verify has found last, see VerifiedFile; empty: there is none
-	Outside  Outside // what it reaches beyond its process, zero but in a simulation
+	LogTail  *logtail.Tail // through which Log is written; nil: operators cannot follow it
+	State    string        // the folder for the data of the service, see StateFolder; empty: there is none
+	Verified string        // the file of what rangegate verify has found last, see VerifiedFile; empty: there is none
+	Outside  Outside       // what it reaches beyond its process, zero but in a simulation
 }
 
 // Addresses are the URLs of the servers; Controllers is empty unless controllers dial.

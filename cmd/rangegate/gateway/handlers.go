@@ -53,8 +53,8 @@ func (g *Gateway) activate(next *gatewayRuntime) {
 			return g.Reload(context.WithoutCancel(ctx), who, force)
 		},
 		Advisories: g.advisories, Flight: g.recorder, LogLevel: logLevel{}, Maintenance: g.maintenance,
-		ProbeWebhook: next.probeWebhook,
-		Closing:      next.ctx.Done(), Tracer: g.tracer, Log: g.log,
+		LogTail: g.settings.LogTail, ProbeWebhook: next.probeWebhook,
+		Closing: next.ctx.Done(), Tracer: g.tracer, Log: g.log,
 	})
 	public := next.config.HTTP
 	if public.BehindProxy && len(public.TrustedProxies) == 0 {

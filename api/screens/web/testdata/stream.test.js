@@ -217,3 +217,20 @@ test("a hidden tab closes its connection, and opens another one when it is visib
   assert.equal(calls.length, 2, "lost contact is not reported");
   stream.close();
 });
+
+test("a stream says when a connection is open, what the gateway answers otherwise, and takes no time from what has none", bound, async () => {
+  responses.push(
+    (response) => response.writeHead(503).end(),
+    (response) => sse(response).end('event: line\ndata: {"at":"2030-01-01T00:00:00Z"}\n\n'),
+    (response) => sse(response).write('event: line\ndata: {"at":"2020-01-01T00:00:00Z"}\n\nevent: beat\ndata: {"now":"2026-01-01T00:00:00Z"}\n\n'),
+  );
+  const { stream, calls, call } = openStream(undefined, (record) => ({
+    failed: (status) => record("failed", status), opened: () => record("opened"), untimed: (name) => name === "line",
+  }));
+  await call(6);
+  assert.deepEqual(calls, [
+    ["failed", 503], ["opened"], ["message", "line", { at: "2030-01-01T00:00:00Z" }],
+    ["opened"], ["message", "line", { at: "2020-01-01T00:00:00Z" }], ["message", "beat", { now: "2026-01-01T00:00:00Z" }],
+  ]);
+  stream.close();
+});
