@@ -25,6 +25,8 @@ type (
 		press uuid.UUID
 		who   string
 		trace string // of the request, empty for a controller
+		span  lanes.Span
+		noted *tracedHold // nil: nothing is traced
 		asked lanes.Instant
 		reply chan *holds.Progress // of one
 	}
@@ -32,7 +34,9 @@ type (
 		scope lanes.Scope
 		press uuid.UUID // the newest one that its end was decided after; uuid.Nil: any
 		who   string
-		trace string         // of the request
+		trace string // of the request
+		span  lanes.Span
+		noted *tracedHold    // nil: nothing is traced
 		reply chan liftReply // of one
 		saved atomic.Bool    // its end is durable
 	}
@@ -59,8 +63,8 @@ func (r *Range) Hold(ctx context.Context, scope lanes.Scope, who string) (lanes.
 		return lanes.Reached{}, err
 	}
 	m := &setHold{
-		scope: scope, press: uuid.New(), who: who, trace: trace.ID(ctx), asked: r.clock.Now(),
-		reply: make(chan *holds.Progress, 1),
+		scope: scope, press: uuid.New(), who: who, trace: trace.ID(ctx), span: trace.Span(ctx),
+		noted: r.traceHold(ctx, lanes.Hold{}, scope), asked: r.clock.Now(), reply: make(chan *holds.Progress, 1),
 	}
 	ctx, cancel := r.withPatience(ctx)
 	defer cancel()
@@ -69,8 +73,11 @@ func (r *Range) Hold(ctx context.Context, scope lanes.Scope, who string) (lanes.
 	select {
 	case progress := <-m.reply:
 		reached = progress.Await(ctx)
+		m.noted.recordReached(reached, progress)
 	case <-ctx.Done():
-		return lanes.Reached{}, r.outOfPatience(lanes.ErrNotOwnerClosed)
+		err := r.outOfPatience(lanes.ErrNotOwnerClosed)
+		m.noted.recordFailed(err)
+		return lanes.Reached{}, err
 	}
 	if !reached.Saved && r.committer.IsFenced() { // the new owner does not know of the hold
 		return lanes.Reached{}, lanes.ErrNotOwnerClosed
@@ -104,31 +111,39 @@ func (r *Range) outOfPatience(notOwner error) error {
 // Lift ends the hold over the scope, as it was after that press; uuid.Nil: as it is. Lanes under another one stay
 // closed. Errors: ErrCeasefire if it was pressed again since, or meanwhile.
 func (r *Range) Lift(ctx context.Context, scope lanes.Scope, press uuid.UUID, who string) (lanes.Reached, error) {
-	m := &liftHold{scope: scope, press: press, who: who, trace: trace.ID(ctx), reply: make(chan liftReply, 1)}
+	m := &liftHold{
+		scope: scope, press: press, who: who, trace: trace.ID(ctx), span: trace.Span(ctx),
+		noted: r.traceHold(ctx, lanes.Release{}, scope), reply: make(chan liftReply, 1),
+	}
 	ctx, cancel := r.withPatience(ctx)
 	defer cancel()
 	r.addresses.sendRoot(m)
 	select {
 	case lifted := <-m.reply:
-		return lifted.await(ctx)
+		return lifted.await(ctx, m.noted)
 	case <-ctx.Done():
 	}
 	select {
 	case lifted := <-m.reply: // before the range stopped
-		return lifted.await(ctx)
+		return lifted.await(ctx, m.noted)
 	default:
 	}
-	if m.saved.Load() {
-		return lanes.Reached{}, lanes.ErrTimeout
+	err := error(lanes.ErrTimeout)
+	if !m.saved.Load() {
+		err = r.outOfPatience(lanes.ErrNotOwner)
 	}
-	return lanes.Reached{}, r.outOfPatience(lanes.ErrNotOwner)
+	m.noted.recordFailed(err)
+	return lanes.Reached{}, err
 }
 
-func (l liftReply) await(ctx context.Context) (lanes.Reached, error) {
+func (l liftReply) await(ctx context.Context, noted *tracedHold) (lanes.Reached, error) {
 	if l.err != nil {
+		noted.recordFailed(l.err)
 		return lanes.Reached{}, l.err
 	}
-	return l.progress.Await(ctx), nil
+	reached := l.progress.Await(ctx)
+	noted.recordReached(reached, l.progress)
+	return reached, nil
 }
 
 // answer sends the reply, unless there was one.
@@ -154,18 +169,24 @@ func (a *rangeActor) showHolds() {
 // store.
 func (a *rangeActor) setHold(m *setHold) *holds.Progress {
 	r := a.r
+	m.noted.noteTaken()
 	change := a.holds.Set(m.scope, m.press, m.who, &r.settings().Layout, r.clock.Now())
 	a.showHolds()
 	progress := holds.NewProgress(true, change.Lanes, 1, func() {
-		r.metrics.HoldFanOut.Observe(r.clock.Now().Since(m.asked).Seconds())
+		r.metrics.Tracer.Observe(r.metrics.HoldFanOut, r.clock.Now().Since(m.asked).Seconds(), m.trace, m.span)
 	})
+	m.noted.noteToLanes(progress)
 	a.tellLanes(change, &request{
-		ctx: trace.With(context.Background(), m.trace), command: lanes.Hold{}, holder: m.who,
+		ctx: trace.WithSpan(context.Background(), m.trace, m.span), command: lanes.Hold{}, holder: m.who,
 		progress: progress, holds: &change.Record,
 	})
-	r.committer.Save(&commit.Write{
-		Holds: &change.Record, Acts: change.Acts, MustSave: true, Trace: m.trace, Done: progress.RecordSaved,
-	})
+	m.noted.noteDecided()
+	w := &commit.Write{Holds: &change.Record, Acts: change.Acts, MustSave: true, Trace: m.trace, Span: m.span}
+	w.Done = func(outcome commit.Outcome) {
+		m.noted.noteFlush(w)
+		progress.RecordSaved(outcome)
+	}
+	r.committer.Save(w)
 	traced(r.log.Warn(), m.trace).Str("scope", m.scope.Kind).Stringer("id", m.scope.ID).Str("who", m.who).
 		Int("lanes", len(change.Lanes)).Msg("hold set")
 	return progress
@@ -184,7 +205,9 @@ func (a *rangeActor) tellLanes(change holds.Change, like *request) {
 // liftHold saves that the hold has ended; the lanes hear of it when that is durable.
 func (a *rangeActor) liftHold(m *liftHold) {
 	r := a.r
+	m.noted.noteTaken()
 	change, err := a.holds.Lift(m.scope, m.press, m.who, &r.settings().Layout, r.clock.Now())
+	m.noted.noteDecided()
 	if err != nil {
 		traced(r.log.Warn(), m.trace).Str("scope", m.scope.Kind).Stringer("id", m.scope.ID).Str("who", m.who).
 			Msg("the end of a hold is refused: it was pressed again since")
@@ -192,7 +215,9 @@ func (a *rangeActor) liftHold(m *liftHold) {
 		return
 	}
 	r.holdsVersion.Store(a.holds.Newest())
-	ended := func(outcome commit.Outcome) {
+	w := &commit.Write{Holds: &change.Record, Acts: change.Acts, Trace: m.trace, Span: m.span}
+	w.Done = func(outcome commit.Outcome) {
+		m.noted.noteFlush(w)
 		switch outcome {
 		case commit.Saved:
 			m.saved.Store(true)
@@ -201,7 +226,7 @@ func (a *rangeActor) liftHold(m *liftHold) {
 		}
 		r.addresses.sendRoot(&holdLifted{m, change.Record.Version, outcome})
 	}
-	r.committer.Save(&commit.Write{Holds: &change.Record, Acts: change.Acts, Trace: m.trace, Done: ended})
+	r.committer.Save(w)
 }
 
 // holdLifted opens what no other hold covers, once the end of this one is saved.
@@ -223,12 +248,13 @@ func (a *rangeActor) holdLifted(m *holdLifted) {
 	progress := holds.NewProgress(false, change.Lanes, records, nil)
 	if change.Save {
 		r.committer.Save(&commit.Write{
-			Holds: &change.Record, MustSave: true, Trace: lift.trace,
+			Holds: &change.Record, MustSave: true, Trace: lift.trace, Span: lift.span,
 			Done: progress.RecordSaved,
 		})
 	}
+	lift.noted.noteToLanes(progress)
 	a.tellLanes(change, &request{
-		ctx: trace.With(context.Background(), lift.trace), command: lanes.Release{}, holder: lift.who,
+		ctx: trace.WithSpan(context.Background(), lift.trace, lift.span), command: lanes.Release{}, holder: lift.who,
 		progress: progress,
 	})
 	traced(r.log.Warn(), lift.trace).Str("scope", lift.scope.Kind).Stringer("id", lift.scope.ID).Str("who", lift.who).

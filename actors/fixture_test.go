@@ -30,6 +30,7 @@ import (
 	"rangegate/lanes/store"
 	"rangegate/lanes/store/sqlite"
 	"rangegate/lanes/store/storetest"
+	"rangegate/lanes/tracing"
 )
 
 // fixture is a gateway with one range: a real SQLite file, simulated hardware, and a clock that tests set. It
@@ -47,6 +48,7 @@ type fixture struct {
 	gateway  *Gateway
 	registry *prometheus.Registry
 	log      zerolog.Logger
+	tracer   *tracing.Tracer
 }
 
 const (
@@ -173,7 +175,9 @@ func (f *fixture) tryStart() error {
 	f.Helper()
 	f.openStore()
 	f.registry = prometheus.NewRegistry()
-	f.gateway = NewGateway(f.clock, f.store, metrics.New(f.registry), f.log)
+	counted := metrics.New(f.registry)
+	counted.Tracer = f.tracer
+	f.gateway = NewGateway(f.clock, f.store, counted, f.log)
 	f.registry.MustRegister(f.gateway.Gauges())
 	if err := f.gateway.StartRange(f.Context(), f.settings); err != nil {
 		f.shutDown()

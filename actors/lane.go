@@ -306,7 +306,7 @@ func (l *laneActor) enqueue(q *request) {
 	case q.closes():
 		l.queue.closing = append(l.queue.closing, q)
 		if l.busy() {
-			l.closeAhead()
+			l.closeAhead(q)
 		}
 		if l.storeStalled {
 			l.answerUnsaved(q)
@@ -409,9 +409,7 @@ func (l *laneActor) close(q *request, change lanes.Change) {
 		return
 	}
 	closed, _ := l.queue.afterClosings(change.Lane, l.now)
-	l.link.cause = q
-	l.want(closed)
-	l.link.cause = nil
+	l.wantFor(q, closed)
 	deadline, running := l.lane.Deadline()
 	if running && q.by == lanes.ByTimer && !deadline.Before(l.r.since) { // before that no process could stop it
 		now := l.r.clock.Now()
@@ -425,7 +423,9 @@ func (l *laneActor) close(q *request, change lanes.Change) {
 // closeAhead closes the fire line while a change is being saved, for the requests that wait for that save.
 // They are decided on the lane in force. They are decided on the pending change only if that closes: the
 // hardware has it already. Any other pending change may never be saved, so the hardware must not learn of it.
-func (l *laneActor) closeAhead() {
+//
+// The cause is the request that has made it necessary, nil for the timer.
+func (l *laneActor) closeAhead(cause *request) {
 	lane := l.lane
 	switch {
 	case !l.loaded: // nothing is known of the lane but what its hardware was sent in this life
@@ -434,7 +434,7 @@ func (l *laneActor) closeAhead() {
 		lane = l.pending.change.Lane
 	}
 	if closed, changed := l.queue.afterClosings(lane, l.now); changed {
-		l.want(closed)
+		l.wantFor(cause, closed)
 	}
 }
 
@@ -515,16 +515,12 @@ func (l *laneActor) settle(m *saveResult) {
 		l.pending, l.storeStalled = nil, false
 	}
 	l.settled = m // leave ends its request after a panic
-	if traced := p.request.traced; traced != nil {
-		traced.flush = m.flush
-	}
+	p.request.noteFlush(m.flush)
 	switch m.outcome {
 	case commit.Saved:
 		if !p.inForce {
 			l.swap(p.change.Lane, p.change.Other)
-			l.link.cause = p.request
-			l.open()
-			l.link.cause = nil
+			l.openFor(p.request)
 			l.r.purchases.Start(l.lane, p.request.span())
 		}
 		l.answer(p)
@@ -588,6 +584,20 @@ func (l *laneActor) open() {
 	}
 }
 
+// openFor is open because of the request.
+func (l *laneActor) openFor(cause *request) {
+	l.link.cause = cause
+	l.open()
+	l.link.cause = nil
+}
+
+// wantFor is want because of the request, nil for none.
+func (l *laneActor) wantFor(cause *request, lane lanes.Lane) {
+	l.link.cause = cause
+	l.want(lane)
+	l.link.cause = nil
+}
+
 // want makes the lane's state the one that is wanted of the hardware.
 func (l *laneActor) want(lane lanes.Lane) {
 	state := link.State{Hold: lane.Held, Session: lane.Session}
@@ -603,7 +613,7 @@ func (l *laneActor) answer(p *pendingSave) {
 	q := p.request
 	q.claim.Settle(p.kept)
 	if q.ticket != nil {
-		l.handOver(q.ticket, *p.change.Other)
+		l.handOver(q, *p.change.Other)
 	}
 	q.end(true)
 	l.r.observeTurn(p.change)
@@ -713,7 +723,7 @@ func (l *laneActor) timeUp(m *timeUp) {
 		}
 		l.arm()
 	case l.busy():
-		l.closeAhead()
+		l.closeAhead(nil)
 	}
 }
 

@@ -3,6 +3,7 @@ package actors
 import (
 	"context"
 	"sync/atomic"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/google/uuid"
@@ -41,6 +42,8 @@ type (
 		supervised.Taken
 		ticket  *ticket
 		lane    lanes.Lane
+		moved   *request   // that the source has decided
+		sent    time.Time  // if that is traced
 		closing []*request // that arrived for the session at the lane it left
 	}
 )
@@ -57,7 +60,11 @@ func (m *movedIn) Refuse(reason error) {
 
 // askTicket asks the lane to keep itself free for a session that is about to move there. Errors:
 // ErrLaneNotUsable, ErrLaneOccupied, ErrStarting, those of lanes.Lane.AwaitMove.
-func (r *Range) askTicket(ctx context.Context, by lanes.By, lane uuid.UUID) (*ticket, error) {
+func (r *Range) askTicket(ctx context.Context, by lanes.By, lane uuid.UUID) (given *ticket, err error) {
+	if tracer := r.metrics.Tracer; tracer != nil {
+		asked := time.Now()
+		defer func() { r.recordTicket(ctx, by, lane, asked, err) }()
+	}
 	m := &awaitMove{ctx: ctx, by: by, reply: make(chan ticketReply, 1)}
 	r.addresses.sendTo(lane, m)
 	select {
@@ -115,10 +122,13 @@ func (l *laneActor) dropTicket(m *dropTicket) {
 	}
 }
 
-// handOver sends the destination what was saved, with the closing requests for the session that wait here.
-func (l *laneActor) handOver(t *ticket, lane lanes.Lane) {
-	m := &movedIn{ticket: t, lane: lane, closing: l.queue.takeFollowing(lane.Session.ID)}
-	l.r.tree.Send(t.pid, m)
+// handOver sends the destination of the move what was saved, with the closing requests for the session that wait here.
+func (l *laneActor) handOver(q *request, lane lanes.Lane) {
+	m := &movedIn{ticket: q.ticket, lane: lane, moved: q, closing: l.queue.takeFollowing(lane.Session.ID)}
+	if q.traced != nil {
+		m.sent = time.Now()
+	}
+	l.r.tree.Send(q.ticket.pid, m)
 }
 
 // movedIn puts the session in force here. The source has shown both lanes together, so that no reader sees
@@ -130,6 +140,7 @@ func (l *laneActor) movedIn(m *movedIn) {
 	}
 	l.ticket = nil
 	l.swap(m.lane, nil)
-	l.open()
+	m.moved.recordArrival(l.r, l.lane, m.sent)
+	l.openFor(m.moved)
 	l.r.purchases.Start(l.lane, lanes.Span{})
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -56,6 +57,7 @@ type (
 		ticket  *ticket
 		lane    lanes.Lane
 		of      *together
+		sent    time.Time  // once it was saved
 		closing []*request // that arrived for its session at the lane that this has left
 	}
 	movedAway struct { // what was saved, for the lane that the session has moved to
@@ -103,6 +105,7 @@ func (r *Range) newTogether(ctx context.Context, from requester, ops []lanes.Ope
 	for _, op := range ops {
 		q := &request{ctx: ctx, command: op.Command, by: from.by, who: from.who}
 		q.arrive(now)
+		q.beginTogether(r.metrics.Tracer)
 		t.requests = append(t.requests, q)
 	}
 	return t
@@ -152,6 +155,7 @@ func (t *together) lend() error {
 	slices.SortFunc(ids, func(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) })
 	for _, id := range slices.Compact(ids) {
 		q := &request{ctx: t.ctx, by: t.from.by, lends: t, reply: make(chan reply, 1), lent: make(chan *ticket, 1)}
+		q.begin(t.r.metrics.Tracer)
 		t.r.addresses.sendTo(id, q)
 		select {
 		case ticket := <-q.lent:
@@ -201,6 +205,7 @@ func (t *together) decide() error {
 		}
 		q := t.requests[i]
 		q.at, q.decided = now, now.Mono
+		q.noteDecided()
 		q.session = cmp.Or(t.ops[i].Session, sessionOn(d.Before), sessionOn(d.Change.Lane))
 	}
 	for i, op := range t.ops {
@@ -228,6 +233,7 @@ func (t *together) closeAhead(ops []lanes.Operation) {
 			continue
 		}
 		q.at = t.requests[0].at
+		q.beginTogether(t.r.metrics.Tracer)
 		if t.ahead[op.Lane] == nil {
 			t.ahead[op.Lane] = &closingAhead{of: t}
 		}
@@ -255,9 +261,11 @@ func (t *together) closeAlone() {
 	for _, m := range t.ahead {
 		for _, q := range m.closing {
 			if lane, found := t.r.board.Find(q.closesSession()); found {
-				t.r.addresses.sendTo(lane.ID, &request{
+				alone := &request{
 					ctx: context.WithoutCancel(t.ctx), command: q.command, by: t.from.by, who: t.from.who, closed: q.at,
-				})
+				}
+				alone.begin(t.r.metrics.Tracer)
+				t.r.addresses.sendTo(lane.ID, alone)
 			}
 		}
 	}
@@ -329,6 +337,9 @@ func (t *together) outcome(outcome commit.Outcome) {
 		}
 		return
 	case commit.Saved:
+		for _, q := range t.requests {
+			q.noteFlush(t.write.FlushedBy)
+		}
 		t.r.board.PublishSaved(t.write.Lanes...)
 		t.r.delivery.Announce(t.write.Events)
 		for _, lane := range t.write.Lanes {
@@ -340,16 +351,36 @@ func (t *together) outcome(outcome commit.Outcome) {
 		t.takeBack()
 		t.closeAlone()
 		t.claim.Settle(nil)
+		t.recordFailed(outcome)
 	case commit.Fenced, commit.Lost: // the tree is about to be stopped
 		t.takeBack()
 		t.claim.Settle(nil)
+		t.recordFailed(outcome)
 	}
 	t.ended <- outcome
+}
+
+// recordFailed records the decisions that were not saved, beside the committer, who has others to tell.
+func (t *together) recordFailed(outcome commit.Outcome) {
+	if t.r.metrics.Tracer == nil {
+		return
+	}
+	result := code(outcome.Err())
+	go func() {
+		for i, d := range t.decided {
+			if d.Err == nil {
+				t.requests[i].record(t.r, lanes.Lane{ID: d.Before.ID}, result, true)
+			}
+		}
+	}()
 }
 
 // giveBack sends a lane what was saved: by way of the lane that its session has left, whose waiting requests follow.
 func (t *together) giveBack(lane lanes.Lane) {
 	m := &returned{ticket: t.lent[lane.ID], lane: lane, of: t}
+	if t.r.metrics.Tracer != nil {
+		m.sent = time.Now()
+	}
 	if session := sessionOn(lane); session != uuid.Nil {
 		for id, from := range t.lent {
 			if id != lane.ID && sessionOn(from.lane) == session {
@@ -399,7 +430,18 @@ func (l *laneActor) lend(q *request) {
 	}
 	t := l.giveTicket(q.ctx)
 	t.void, t.lent = &q.lends.void, true
+	q.recordLent(l.r, l.id)
 	q.lent <- t
+}
+
+// newestFor returns the last operation that has changed the lane, nil if none has.
+func (t *together) newestFor(lane uuid.UUID) *request {
+	for i, d := range slices.Backward(t.decided) {
+		if d.Err == nil && (d.Before.ID == lane || t.ops[i].To == lane) {
+			return t.requests[i]
+		}
+	}
+	return nil
 }
 
 // returnDelayed is stallStore for a lane that is lent.
@@ -423,9 +465,12 @@ func (l *laneActor) returned(m *returned) {
 	}
 	l.ticket, l.storeStalled = nil, false
 	l.swap(m.lane, nil)
-	l.open()
+	l.openFor(m.of.newestFor(l.id))
 	l.r.purchases.Start(l.lane, lanes.Span{})
 	for i, d := range m.of.decided {
+		if d.Err == nil && m.of.ops[i].To == l.id {
+			m.of.requests[i].recordArrival(l.r, l.lane, m.sent)
+		}
 		if d.Err != nil || d.Before.ID != l.id {
 			continue
 		}
@@ -437,7 +482,10 @@ func (l *laneActor) returned(m *returned) {
 // closeFor closes the fire line for operations that other lanes are decided with.
 func (l *laneActor) closeFor(m *closingAhead) {
 	l.queue.ahead = append(l.queue.ahead, m)
+	cause := m.closing[len(m.closing)-1]
 	if l.busy() {
-		l.closeAhead()
+		l.closeAhead(cause)
+	} else {
+		l.openFor(cause)
 	}
 }

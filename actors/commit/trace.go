@@ -25,6 +25,7 @@ func (c *Committer) trace(batch []*Write) *FlushSpan {
 		return nil
 	}
 	var flush *FlushSpan
+	var last lanes.Span // that is linked
 	for _, w := range batch {
 		if w.Trace == "" || !w.Span.Sampled {
 			continue
@@ -35,7 +36,9 @@ func (c *Committer) trace(batch []*Write) *FlushSpan {
 			flush.Place.Sampled = true // as what it is linked to
 		}
 		w.FlushedBy = flush
-		flush.links = append(flush.links, tracing.Link(w.Trace, w.Span))
+		if w.Span != last { // a hold has a write of each lane, one after the other
+			flush.links, last = append(flush.links, tracing.Link(w.Trace, w.Span)), w.Span
+		}
 	}
 	return flush
 }

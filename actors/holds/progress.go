@@ -2,7 +2,9 @@ package holds
 
 import (
 	"context"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -24,6 +26,19 @@ type Progress struct {
 	unsaved   int  // writes that are not durable yet
 	failed    bool // one never will be
 	complete  chan struct{}
+
+	timed bool     // moments are noted
+	last  []Moment // the newest MaxMoments
+}
+
+// MaxMoments is how many confirmations of a hold are remembered with their time: those that came last. Of most ranges
+// these are all.
+const MaxMoments = 32
+
+// Moment is when the hardware of a lane has confirmed the hold, or its end.
+type Moment struct {
+	Lane uuid.UUID
+	At   time.Time
 }
 
 // Reach is how far a hold has come on a lane's hardware. The zero value is that nothing is known of it.
@@ -54,6 +69,17 @@ func NewProgress(hold bool, covered []uuid.UUID, records int, reached func()) *P
 // Hold reports whether the lanes are to be held, or released.
 func (p *Progress) Hold() bool { return p.hold }
 
+// NoteMoments has the last confirmations remembered. It is called before any lane reports.
+func (p *Progress) NoteMoments() { p.timed = true }
+
+// Moments are the last confirmations, oldest first. A lane that has confirmed again, after a newer state, is there
+// twice.
+func (p *Progress) Moments() []Moment {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.last)
+}
+
 // Report records how far the hold has come on the lane.
 func (p *Progress) Report(lane uuid.UUID, now Reach) {
 	p.mu.Lock()
@@ -67,6 +93,12 @@ func (p *Progress) Report(lane uuid.UUID, now Reach) {
 		p.awaited++
 	}
 	p.confirmed = p.confirmed || now == Confirmed
+	if p.timed && now == Confirmed && before != Confirmed {
+		if len(p.last) == MaxMoments {
+			p.last = slices.Delete(p.last, 0, 1)
+		}
+		p.last = append(p.last, Moment{lane, time.Now()})
+	}
 	if p.awaited == 0 && p.confirmed && p.reached != nil {
 		p.reached()
 		p.reached = nil

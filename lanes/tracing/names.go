@@ -9,6 +9,8 @@ const (
 	Mailbox  = "mailbox"  // from sending a command to a lane until the lane takes it: in its mailbox and its queue
 	Decide   = "decide"   // what the rules say of it; linked to the flush that saved it
 	Flush    = "flush"    // one write to the store, in a trace of its own; linked to all requests that it saved
+	Arrival  = "arrival"  // from a move's being saved until the session is in force on its new lane
+	Reach    = "reach"    // a hold, or its end, until the hardware of all lanes that can be reached has confirmed it
 	Applied  = "applied"  // from sending the state to the lane's hardware until that confirms it
 	Webhook  = "webhook"  // one attempt to deliver an event, or to ask about a purchase
 	Purchase = "purchase" // a purchase at a lane, until it is settled or waits for staff
@@ -36,4 +38,11 @@ const (
 	Type      = attribute.Key("rangegate.product_type")
 	Writes    = attribute.Key("rangegate.writes") // in a flush
 	Number    = attribute.Key("rangegate.flush")  // n of a flush, as in the log
+
+	Scope      = attribute.Key("rangegate.scope")       // of a hold: range, bay or lane
+	ScopeID    = attribute.Key("rangegate.scope_id")    // of the bay or the lane
+	Lanes      = attribute.Key("rangegate.lanes")       // how many a hold covers, or its end opens
+	Confirmed  = attribute.Key("rangegate.confirmed")   // on how many of them the hardware has confirmed it
+	Sent       = attribute.Key("rangegate.sent")        // to how many it was sent and is not confirmed
+	NotReached = attribute.Key("rangegate.not_reached") // of how many the link is down
 )
