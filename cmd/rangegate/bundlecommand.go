@@ -85,6 +85,7 @@ func (b bundle) addPreflight(t *terminal, p *parts, cfg config.Config) {
 	found := preflight.Run(t.ctx, preflight.Settings{
 		File: b.Config, Config: cfg, Trust: gateway.TrustOf,
 		UserAgent: gateway.UserAgent(buildVersion()),
+		Collector: gateway.ProbeCollector,
 	})
 	err := preflight.Write(&table, found)
 	p.put("preflight.txt", table.Bytes(), err)

@@ -61,6 +61,7 @@ func (c check) Run(t *terminal) error {
 	found := preflight.Run(t.ctx, preflight.Settings{
 		File: c.Config, Config: cfg, Trust: gateway.TrustOf,
 		UserAgent: gateway.UserAgent(buildVersion()),
+		Collector: gateway.ProbeCollector,
 	})
 	if err := preflight.Write(t.log, found); err != nil {
 		return err

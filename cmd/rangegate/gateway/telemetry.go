@@ -43,12 +43,7 @@ func (g *Gateway) startTelemetry(ctx context.Context) error {
 	if t == nil {
 		return nil
 	}
-	collector, err := otlptracehttp.New(
-		ctx,
-		otlptracehttp.WithEndpointURL(t.URL()),
-		otlptracehttp.WithHeaders(t.HeaderValues()),
-		otlptracehttp.WithRetry(otlptracehttp.RetryConfig{Enabled: false}),
-	)
+	collector, err := otlptracehttp.New(ctx, collectorOptions(*t)...)
 	if err != nil {
 		return Misconfigured{err}
 	}

@@ -25,6 +25,8 @@ type Settings struct {
 	Config    config.Config
 	Trust     func(config.LinkTLS) (websocket.TLS, error) // the certificates that a range's controllers may have
 	UserAgent string                                      // for the products API
+	// Collector asks the collector of traces whether it takes any; the error says in a few words why not.
+	Collector func(context.Context, config.Telemetry) error
 }
 
 // Result is the outcome of a check.
@@ -80,6 +82,7 @@ func (s Settings) checks() []check {
 		{"webhook", s.webhooks},
 		{"products", s.products},
 		{"controllers", s.controllers},
+		{"telemetry", s.collector},
 		{"clock", clocks},
 	}
 }
