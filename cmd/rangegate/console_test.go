@@ -70,7 +70,7 @@ func TestTheLogOnATerminalIsForPeople(t *testing.T) {
 				term := openTerminal(t, 100, 24)
 				term.run(args...)
 				shown := term.shows(`\d\d:\d\d:\d\d` + colour + ` ` + colour + `INF` + colour + ` ` + colour + `link up` + colour +
-					` ` + colour + `lane_id=` + colour + `44444444-4444-4444-8444-000000000001 `)
+					` ` + colour + `lane=` + colour + `"Lane 1" ` + colour + `lane_id=` + colour + `44444444-4444-4444-8444-000000000001 `)
 				require.NotContains(t, shown, `"message"`)
 				require.Equal(t, c.variable == "", strings.Contains(shown, "\x1b"), "%q", shown)
 				term.press("\x03")
