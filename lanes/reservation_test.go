@@ -292,3 +292,16 @@ func letters(chosen []uuid.UUID) (text string) {
 	}
 	return text
 }
+
+// The token of a reservation that is over promises nothing: what has become of the lane's hardware counts as for
+// anybody.
+func TestAReservationThatIsOverPromisesNothing(t *testing.T) {
+	lane := lanes.Lane{ID: uuid.New(), Accessible: true, Reservation: &lanes.Reservation{
+		ID: uuid.New(), Token: lanes.TokenDigest("a"), Made: at("12:00"), Term: time.Minute,
+	}}
+	sale := lanes.Create{Session: uuid.New(), Minutes: 30, Reservation: "a"}
+	_, err := lane.Decide(lanes.Instant{Wall: at("12:01").Wall.Add(-1), Mono: at("12:01").Mono - 1}, sale)
+	require.NoError(t, err)
+	_, err = lane.Decide(at("12:01"), sale)
+	require.ErrorIs(t, err, lanes.ErrLaneNotUsable)
+}
