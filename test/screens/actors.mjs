@@ -380,8 +380,8 @@ await story(async () => {
   const staff = await Control.signedIn("sam");
   await staff.stop(1);
   await commands.filter({ hasText: "staff: sam" }).filter({ hasText: "stop" }).waitFor();
-  await page.getByRole("button", { name: "Read it again" }).click();
   await recorded.filter({ hasText: "sessionStopped" }).filter({ hasText: /staff: .* of 60 min used/ }).waitFor();
+  await page.getByRole("button", { name: "Read it again" }).click();
   await recorded.filter({ hasText: "staff: sam" }).filter({ hasText: "stop" }).waitFor();
   await recorded.filter({ hasText: "reconnect" }).filter({ hasText: scene.operator }).waitFor();
   await changeWorld("/lane/1/off");

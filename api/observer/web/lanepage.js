@@ -79,7 +79,7 @@ export class LanePage {
     this.#whileParked.hidden = !this.#otherwise.hidden;
     redraw(this.#rest, rest, () => [this.#facts(health), this.#commands(health.commands)]);
     this.#frames.element.hidden = false;
-    this.#timeline.show();
+    this.#timeline.show(health);
     this.#snapshot.element.hidden = false;
   }
 

@@ -1,4 +1,5 @@
-// The section of a lane's page with what is on record of the lane, newest first. It is read from the store when somebody asks for it.
+// The section of a lane's page with what is on record of the lane, newest first. It is read
+// from the store when the lane's page shows that something has happened, until somebody reads older ones, and when somebody asks.
 import { element, setText } from "/screens/element.js";
 import { redraw, stateName, kindName, table } from "./draw.js";
 import { Refused, fetchJSON } from "./gateway.js";
@@ -18,7 +19,9 @@ export class Timeline {
   #more;
   #moments = [];
   #next = null; // the cursor of older ones
+  #older = false; // they are shown too
   #asked = ""; // the lane that was asked for
+  #seen = ""; // what the page showed of it then
 
   // queryOf() names the lane, token() is the operator's.
   constructor(t, queryOf, token) {
@@ -31,19 +34,20 @@ export class Timeline {
       element("div.act", {}, this.#again, this.#outcome), this.#shown, element("div.act", {}, this.#more));
   }
 
-  // show loads the timeline of the lane the first time.
-  show() {
+  // show loads the timeline of the lane the first time, and again when health shows that it goes on.
+  show({ commands, link, session, hold, restarts }) {
     this.element.hidden = false;
     const { lane } = this.#queryOf();
-    if (this.#asked !== lane) {
-      this.#asked = lane;
+    const seen = JSON.stringify([commands[0], link.since, session?.session_id, session?.phase, hold, restarts]);
+    if (this.#asked !== lane || (this.#seen !== seen && !this.#older)) {
+      [this.#asked, this.#seen] = [lane, seen];
       this.#load(null);
     }
   }
 
   clear() {
     this.element.hidden = true;
-    [this.#asked, this.#moments, this.#next] = ["", [], null];
+    [this.#asked, this.#moments, this.#next, this.#older] = ["", [], null, false];
     this.#more.hidden = true;
     setText(this.#outcome, "");
     this.#shown.replaceChildren();
@@ -60,7 +64,7 @@ export class Timeline {
         return;
       }
       this.#moments = cursor === null ? answer.moments : [...this.#moments, ...answer.moments];
-      this.#next = answer.next;
+      [this.#next, this.#older] = [answer.next, cursor !== null];
       this.#more.hidden = answer.next === null;
       setText(this.#outcome, t("timeline.as_of", { time: t.seconds(answer.at), since: moment(t, answer.remembered_since) }));
       redraw(this.#shown, this.#moments, () => [this.#table()]);
