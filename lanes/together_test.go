@@ -189,3 +189,36 @@ func TestSessionsChangePlacesUnderAHold(t *testing.T) {
 	require.True(t, became[held.ID].Held)
 	require.False(t, became[open.ID].Held)
 }
+
+// A stop that the hardware has closed for before it is decided counts from then, unless the session has begun anew since;
+// one of a lane whose session is gone finds none.
+func TestAStopCountsFromWhenTheHardwareClosed(t *testing.T) {
+	session := uuid.New()
+	sold, err := (lanes.Lane{ID: uuid.New(), Accessible: true, Usable: true}).Decide(at("12:00"), lanes.Create{
+		Session: session, Minutes: 30, AutoStart: true,
+	})
+	require.NoError(t, err)
+	used := func(lane lanes.Lane, closed lanes.Instant) (time.Duration, error) {
+		decided, _, err := lanes.DecideTogether(at("12:10"), map[uuid.UUID]lanes.Lane{lane.ID: lane}, []lanes.Operation{{
+			Lane: lane.ID, Session: session, Command: lanes.Stop{Session: session, By: lanes.ByPOS}, Closed: closed,
+		}})
+		require.NoError(t, err)
+		if decided[0].Err != nil {
+			return 0, decided[0].Err
+		}
+		return decided[0].Change.Ended.Used, nil
+	}
+	for closed, want := range map[lanes.Instant]time.Duration{
+		{}:          10 * time.Minute,
+		at("12:04"): 4 * time.Minute,
+		at("11:59"): 10 * time.Minute, // for a session of before
+	} {
+		got, err := used(sold.Lane, closed)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+	free := sold.Lane
+	free.Session = nil
+	_, err = used(free, at("12:04"))
+	require.ErrorIs(t, err, lanes.ErrSessionNotFound)
+}
