@@ -17,37 +17,46 @@ const maxBytes = 16 << 20
 // Load reads the file at path and applies the environment, in the form of os.Environ. A configuration returned without
 // an error is complete and keeps every rule. The error is of the file, or joins every [Fault].
 func Load(path string, environ []string) (Config, error) {
+	cfg, _, err := load(path, environ)
+	return cfg, err
+}
+
+// load is Load. It also returns the faults with the source of the configuration, as far as that was read.
+func load(path string, environ []string) (Config, *faults, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return Config{}, fmt.Errorf("read the configuration: %w", err)
+		return Config{}, new(faults), fmt.Errorf("read the configuration: %w", err)
 	}
 	defer func() { _ = file.Close() }()
 	data, err := io.ReadAll(io.LimitReader(file, maxBytes+1)) // one byte more lets Parse see that it is too large
 	if err != nil {
-		return Config{}, fmt.Errorf("read the configuration: %w", err)
+		return Config{}, new(faults), fmt.Errorf("read the configuration: %w", err)
 	}
 	return read(path, data, environ)
 }
 
 // Parse is Load for a configuration in memory; the files of its secrets are read. The error joins every
 // [Fault], in the order file, environment, rules; text that is not YAML is the only fault of its file.
-func Parse(data []byte, environ []string) (Config, error) { return read("", data, environ) }
+func Parse(data []byte, environ []string) (Config, error) {
+	cfg, _, err := read("", data, environ)
+	return cfg, err
+}
 
-// read is Parse for the content of a file, whose name positions have.
-func read(file string, data []byte, environ []string) (Config, error) {
+// read is load for the content of a file, whose name positions have.
+func read(file string, data []byte, environ []string) (Config, *faults, error) {
+	found := &faults{source: source{file: file}}
 	if len(data) > maxBytes {
-		return Config{}, Fault{Problem: fmt.Sprintf("larger than %d MiB", maxBytes>>20)}
+		return Config{}, found, Fault{Problem: fmt.Sprintf("larger than %d MiB", maxBytes>>20)}
 	}
-	found := faults{source: source{file: file}}
 	files := newSecretFiles(environ)
-	cfg, err := (&document{found: &found, files: files}).decode(data)
+	cfg, err := (&document{found: found, files: files}).decode(data)
 	if err != nil {
-		return Config{}, err
+		return Config{}, found, err
 	}
-	if err := cfg.finish(environ, files, &found); err != nil {
-		return Config{}, err
+	if err := cfg.finish(environ, files, found); err != nil {
+		return Config{}, found, err
 	}
-	return cfg, nil
+	return cfg, found, nil
 }
 
 // Override applies the environment to a configuration that does not come from a file, sets the defaults and checks the
@@ -91,10 +100,7 @@ func (f Fault) Error() string {
 	if f.Path != "" {
 		text = f.Path + ": " + f.Problem
 	}
-	if at := f.At.String(); at != "" {
-		text += " (" + at + ")"
-	}
-	return text
+	return text + f.At.note()
 }
 
 // maxFaults bounds the list of faults. A file with more is probably no configuration.

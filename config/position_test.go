@@ -202,7 +202,7 @@ func TestAFaultyFileOfASecretHasThePositionOfItsSetting(t *testing.T) {
 		"    token: z\n    tokens_file: tokens\n",
 		"Lane 2,", "Lane 2, link: {driver: websocket, address: 'ws://h', key_file: key},") +
 		"operations: {token_file: nowhere}\n"
-	_, err := read("f.yaml", []byte(text), []string{"CREDENTIALS_DIRECTORY=" + secrets})
+	_, _, err := read("f.yaml", []byte(text), []string{"CREDENTIALS_DIRECTORY=" + secrets})
 	require.Error(t, err)
 	assert.Equal(t, []string{
 		"operations.token_file f.yaml:13:26",

@@ -83,7 +83,7 @@ func (b bundle) addConfiguration(p *parts, cfg config.Config) {
 func (b bundle) addPreflight(t *terminal, p *parts, cfg config.Config) {
 	var table bytes.Buffer
 	found := preflight.Run(t.ctx, preflight.Settings{
-		File: b.Config, Config: cfg, Trust: gateway.TrustOf,
+		File: b.Config, Config: cfg, Places: config.PlacesIn(b.Config, t.environ), Trust: gateway.TrustOf,
 		UserAgent: gateway.UserAgent(buildVersion()),
 		Collector: gateway.ProbeCollector,
 	})

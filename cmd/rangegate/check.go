@@ -49,17 +49,18 @@ func (c check) Run(t *terminal) error {
 	if _, err := t.out.Write(shown); err != nil {
 		return err
 	}
+	places := config.PlacesIn(c.Config, t.environ)
 	if c.Offline {
 		for _, unused := range cfg.Unused() {
-			t.logf("%s: has no effect\n", unused)
+			t.logf("%s: has no effect%s\n", unused, places.Note(unused))
 		}
 		for _, open := range preflight.Exposures(c.Config, cfg) {
-			t.logf("%s %s; %s\n", open.Path, open.Problem, open.Remedy)
+			t.logf("%s %s; %s%s\n", open.Path, open.Problem, open.Remedy, places.Note(open.Path))
 		}
 		return nil
 	}
 	found := preflight.Run(t.ctx, preflight.Settings{
-		File: c.Config, Config: cfg, Trust: gateway.TrustOf,
+		File: c.Config, Config: cfg, Places: places, Trust: gateway.TrustOf,
 		UserAgent: gateway.UserAgent(buildVersion()),
 		Collector: gateway.ProbeCollector,
 	})

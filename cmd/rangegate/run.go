@@ -36,13 +36,17 @@ func (s serve) Run(t *terminal) error {
 	if err != nil {
 		return gateway.Misconfigured{Err: err}
 	}
-	return run(t, program{config: cfg, read: read, reloadSignals: reloadSignals, retire: s.Retire})
+	return run(t, program{
+		config: cfg, read: read, places: func() config.Places { return config.PlacesIn(s.Config, t.environ) },
+		reloadSignals: reloadSignals, retire: s.Retire,
+	})
 }
 
 // program is what one process is to serve.
 type program struct {
 	config        config.Config
 	read          func() (config.Config, error) // reads the configuration again; nil without a file
+	places        func() config.Places          // of the values that read returns; nil without a file
 	reloadSignals <-chan os.Signal
 	retire        []uuid.UUID
 	shooters      bool                    // simulated shooters enter the lanes, call for help and hit the carrier
@@ -54,8 +58,9 @@ func run(t *terminal, p program) (err error) {
 	tail := logtail.New(console.Writer(t.log))
 	log := console.LoggerOf(tail)
 	g, err := gateway.New(t.ctx, gateway.Settings{
-		Config: p.config, Read: p.read, Retire: p.retire, Shooters: p.shooters, Version: buildVersion(), Log: log,
-		LogTail: tail, State: gateway.StateFolder(t.environ), Verified: gateway.VerifiedFile(t.environ),
+		Config: p.config, Read: p.read, Places: p.places, Retire: p.retire, Shooters: p.shooters,
+		Version: buildVersion(), Log: log, LogTail: tail,
+		State: gateway.StateFolder(t.environ), Verified: gateway.VerifiedFile(t.environ),
 	})
 	if err != nil {
 		return err

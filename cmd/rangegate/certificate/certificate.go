@@ -19,8 +19,20 @@ import (
 	"rangegate/config"
 )
 
-// Load reads the pair: the certificate followed by its chain, and its private key. The error names the wrong file, or
-// both, and quotes neither.
+// FileError says why a file cannot be used.
+type FileError struct {
+	Key string // of the setting that names the file: certificate, key or ca
+	Err error
+}
+
+// Error implements error.
+func (e FileError) Error() string { return e.Key + ": " + e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e FileError) Unwrap() error { return e.Err }
+
+// Load reads the pair: the certificate followed by its chain, and its private key. The error, a [FileError], names the
+// wrong file, or both, and quotes neither.
 func Load(f config.TLS) (*tls.Certificate, error) {
 	pair, _, err := loadPair(f)
 	return pair, err
@@ -45,12 +57,12 @@ func load(f config.TLS, ca string) (all loaded, text string, err error) {
 	}
 	authorities, err := os.ReadFile(ca)
 	if err != nil {
-		return all, text, fmt.Errorf("ca: %w", err)
+		return all, text, FileError{"ca", err}
 	}
 	text += string(authorities)
 	all.authorities = x509.NewCertPool()
 	if !all.authorities.AppendCertsFromPEM(authorities) {
-		return all, text, fmt.Errorf("ca: %s holds no PEM certificate", ca)
+		return all, text, FileError{"ca", errors.New(ca + " holds no PEM certificate")}
 	}
 	return all, text, nil
 }
@@ -58,19 +70,21 @@ func load(f config.TLS, ca string) (all loaded, text string, err error) {
 func loadPair(f config.TLS) (pair *tls.Certificate, text string, err error) {
 	certificate, err := os.ReadFile(f.Certificate)
 	if err != nil {
-		return nil, "", fmt.Errorf("certificate: %w", err)
+		return nil, "", FileError{"certificate", err}
 	}
 	key, err := os.ReadFile(f.Key)
 	if err != nil {
-		return nil, "", fmt.Errorf("key: %w", err)
+		return nil, "", FileError{"key", err}
 	}
 	text = string(certificate) + string(key)
 	if err := parseCertificate(certificate); err != nil {
-		return nil, text, fmt.Errorf("certificate: %s: %w", f.Certificate, err)
+		return nil, text, FileError{"certificate", fmt.Errorf("%s: %w", f.Certificate, err)}
 	}
 	parsed, err := tls.X509KeyPair(certificate, key)
 	if err != nil {
-		return nil, text, fmt.Errorf("key: %s is not the key of the certificate in %s: %w", f.Key, f.Certificate, err)
+		return nil, text, FileError{
+			"key", fmt.Errorf("%s is not the key of the certificate in %s: %w", f.Key, f.Certificate, err),
+		}
 	}
 	return &parsed, text, nil
 }
@@ -231,8 +245,8 @@ func (w *Watcher) Problem() string {
 	return w.logged
 }
 
-// Read reads the files at once. Its error says why their pair cannot be used; the current one stays in use
-// then. Otherwise use puts the pair in use, unless the files have been read again meanwhile.
+// Read reads the files at once. Its error, a [FileError], says why their pair cannot be used; the current one stays in
+// use then. Otherwise use puts the pair in use, unless the files have been read again meanwhile.
 func (w *Watcher) Read() (use func(), err error) {
 	if w == nil {
 		return func() {}, nil
@@ -279,7 +293,7 @@ func (w *Watcher) read(logAtOnce bool) (loaded, string, error) {
 	pair, text, err := load(w.files, w.ca)
 	if err == nil && text != w.used {
 		if invalid := CheckValidity(pair.Leaf, time.Now()); invalid != nil {
-			err = fmt.Errorf("certificate: %s: %w", w.files.Certificate, invalid)
+			err = FileError{"certificate", fmt.Errorf("%s: %w", w.files.Certificate, invalid)}
 		}
 	}
 	if err == nil {

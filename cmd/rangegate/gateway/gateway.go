@@ -47,6 +47,7 @@ const (
 type Settings struct {
 	Config   config.Config
 	Read     func() (config.Config, error) // reads the configuration again; nil: it cannot be reloaded
+	Places   func() config.Places          // of the values that Read returns, for one start or reload; nil: not known
 	Retire   []uuid.UUID                   // lanes that have left the configuration, whose sessions end at the start
 	Shooters bool                          // simulated shooters enter the lanes, call for help and hit the carrier
 	Version  string                        // of the build
@@ -305,8 +306,16 @@ func (g *Gateway) startOwnership(context.Context) error {
 	return nil
 }
 
+// places are those of the configuration's values in its file, as that is now.
+func (g *Gateway) places() config.Places {
+	if g.settings.Places == nil {
+		return nil
+	}
+	return g.settings.Places()
+}
+
 func (g *Gateway) readCertificates(context.Context) (err error) {
-	if g.certificates, err = watchCertificates(g.settings.Config, g.registry, g.log); err != nil {
+	if g.certificates, err = watchCertificates(g.settings.Config, g.places(), g.registry, g.log); err != nil {
 		return err
 	}
 	g.onClose(func() error {

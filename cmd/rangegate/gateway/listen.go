@@ -117,9 +117,10 @@ func (s *server) close(timeout time.Duration) {
 // certificates are the watchers of the addresses; nil means plain HTTP, or no such address.
 type certificates struct{ http, operations, controllers, nodes *certificate.Watcher }
 
-// watchCertificates loads the configured certificates. The error, a Misconfigured, joins the faults of all.
+// watchCertificates loads the configured certificates. The error, a Misconfigured, joins the faults of all, each with
+// its place.
 func watchCertificates(
-	c config.Config, registry prometheus.Registerer, log zerolog.Logger,
+	c config.Config, places config.Places, registry prometheus.Registerer, log zerolog.Logger,
 ) (watched certificates, err error) {
 	metrics := certificate.NewMetrics(registry)
 	watch := func(address string, files config.TLS) *certificate.Watcher {
@@ -128,7 +129,7 @@ func watchCertificates(
 		}
 		watcher, problem := certificate.Watch(address, files, metrics, log)
 		if problem != nil {
-			err = errors.Join(err, fmt.Errorf("%s.tls.%w", address, problem))
+			err = errors.Join(err, certificateFault(address, problem, places))
 		}
 		return watcher
 	}
@@ -139,7 +140,7 @@ func watchCertificates(
 	if c.Nodes != nil && c.Nodes.TLS.Certificate != "" {
 		var problem error
 		if watched.nodes, problem = certificate.WatchNodes(c.Nodes.TLS, metrics, log); problem != nil {
-			err = errors.Join(err, fmt.Errorf("nodes.tls.%w", problem))
+			err = errors.Join(err, certificateFault("nodes", problem, places))
 		}
 	}
 	if err != nil {
@@ -149,12 +150,27 @@ func watchCertificates(
 	return watched, nil
 }
 
-// read reads the files of all at once. use puts them in use; without it, or after an error, none of them is.
-func (c certificates) read() (use func(), err error) {
+// certificateFault is the fault of a file that certificate cannot use for the address, with its place.
+func certificateFault(address string, problem error, places config.Places) error {
+	setting := address + ".tls"
+	if file := (certificate.FileError{}); errors.As(problem, &file) {
+		return fmt.Errorf("%s.%w%s", setting, problem, places.Note(setting+"."+file.Key))
+	}
+	return fmt.Errorf("%s: %w%s", setting, problem, places.Note(setting))
+}
+
+// read reads the files of all at once. use puts them in use; without it, or after an error, none of them is. The error
+// joins the faults of all, each with its place.
+func (c certificates) read(places config.Places) (use func(), err error) {
 	var uses []func()
-	for _, watcher := range []*certificate.Watcher{c.http, c.operations, c.controllers, c.nodes} {
-		use, problem := watcher.Read()
-		uses, err = append(uses, use), errors.Join(err, problem)
+	for _, of := range []struct {
+		address string
+		watcher *certificate.Watcher
+	}{{"http", c.http}, {"operations", c.operations}, {"controllers", c.controllers}, {"nodes", c.nodes}} {
+		use, problem := of.watcher.Read()
+		if uses = append(uses, use); problem != nil {
+			err = errors.Join(err, certificateFault(of.address, problem, places))
+		}
 	}
 	return func() {
 		for _, use := range uses {

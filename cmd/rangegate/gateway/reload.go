@@ -66,7 +66,7 @@ func (g *Gateway) tryReload(ctx context.Context, who string, force bool) (config
 			fmt.Errorf("different, and only a restart can change it: %s; nothing was changed",
 				strings.Join(d.Restart, ", ")))
 	}
-	useCertificates, err := g.certificates.read()
+	useCertificates, err := g.certificates.read(g.places())
 	if err != nil {
 		return none, api.RefuseReload(api.BadConfiguration, err)
 	}

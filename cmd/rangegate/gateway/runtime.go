@@ -71,7 +71,8 @@ func (g *Gateway) build(c config.Config, before *gatewayRuntime) (*gatewayRuntim
 	for i, r := range c.Ranges {
 		trust, err := TrustOf(r.LinkTLS)
 		if err != nil {
-			return nil, d, Misconfigured{fmt.Errorf("ranges[%d].link_tls.ca: %w", i, err)}
+			setting := fmt.Sprintf("ranges[%d].link_tls.ca", i)
+			return nil, d, Misconfigured{fmt.Errorf("%s: %w%s", setting, err, g.places().Note(setting))}
 		}
 		old := before.ranges[r.ID]
 		if old != nil && !changed[r.ID] {

@@ -68,9 +68,13 @@ func TestTheCAFileMustBeReadable(t *testing.T) {
 	notPEM := filepath.Join(t.TempDir(), "ca.pem")
 	require.NoError(t, os.WriteFile(notPEM, []byte("no certificate"), 0o600))
 	for _, file := range []string{notPEM, notPEM + ".missing"} {
-		_, _, err := (&Gateway{}).build(config.Config{Ranges: []config.Range{{LinkTLS: config.LinkTLS{CA: file}}}}, nil)
+		g := &Gateway{}
+		g.settings.Places = func() config.Places {
+			return placesIn(t, map[string]config.Position{"ranges[0].link_tls.ca": in(9, 20)})
+		}
+		_, _, err := g.build(config.Config{Ranges: []config.Range{{LinkTLS: config.LinkTLS{CA: file}}}}, nil)
 		assert.ErrorAs(t, err, &Misconfigured{})
-		assert.ErrorContains(t, err, "ranges[0].link_tls.ca: ")
+		assert.Regexp(t, `^ranges\[0\]\.link_tls\.ca: .+ \(f:9:20\)$`, err.Error())
 	}
 }
 

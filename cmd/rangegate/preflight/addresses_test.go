@@ -19,14 +19,15 @@ import (
 )
 
 func TestAFreeAddress(t *testing.T) {
-	requireOK(t, address(t.Context(), "http", "127.0.0.1:0", config.TLS{}))
-	requireOK(t, address(t.Context(), "http", "localhost:0", config.TLS{}))
+	requireOK(t, Settings{}.address(t.Context(), "http", "127.0.0.1:0", config.TLS{}))
+	requireOK(t, Settings{}.address(t.Context(), "http", "localhost:0", config.TLS{}))
 }
 
 func TestAnAddressInUseByAnotherProgram(t *testing.T) {
 	other := httptest.NewServer(http.NotFoundHandler())
 	defer other.Close()
-	f := requireOne(t, address(t.Context(), "operations", other.Listener.Addr().String(), config.TLS{}), Fail)
+	all := Settings{}.address(t.Context(), "operations", other.Listener.Addr().String(), config.TLS{})
+	f := requireOne(t, all, Fail)
 	require.Equal(t, "operations.address", f.What)
 	require.Equal(t, other.Listener.Addr().String()+" is in use by another program", f.Found)
 
@@ -35,7 +36,8 @@ func TestAnAddressInUseByAnotherProgram(t *testing.T) {
 	defer func() { _ = silent.Close() }()
 	limited, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	require.Contains(t, requireOne(t, address(limited, "http", silent.Addr().String(), config.TLS{}), Fail).Found,
+	all = Settings{}.address(limited, "http", silent.Addr().String(), config.TLS{})
+	require.Contains(t, requireOne(t, all, Fail).Found,
 		"is in use by another program")
 }
 
@@ -50,14 +52,14 @@ func TestAnAddressInUseByAGateway(t *testing.T) {
 	secured.StartTLS()
 	defer secured.Close()
 	for _, gateway := range []*httptest.Server{plain, secured} {
-		all := address(t.Context(), "http", gateway.Listener.Addr().String(), config.TLS{})
+		all := Settings{}.address(t.Context(), "http", gateway.Listener.Addr().String(), config.TLS{})
 		requireOK(t, all)
 		require.Contains(t, all[0].Found, "a gateway answers at")
 	}
 }
 
 func TestAnAddressOfAnotherMachine(t *testing.T) {
-	f := requireOne(t, address(t.Context(), "http", "192.0.2.1:0", config.TLS{}), Fail)
+	f := requireOne(t, Settings{}.address(t.Context(), "http", "192.0.2.1:0", config.TLS{}), Fail)
 	require.Equal(t, "192.0.2.1:0 is no address of this machine", f.Found)
 }
 
@@ -65,7 +67,7 @@ func TestAnAddressOfAnotherMachine(t *testing.T) {
 func served(t *testing.T, p certificatetest.Pair) ([]Finding, config.TLS) {
 	var files config.TLS
 	files.Certificate, files.Key = p.Files(t)
-	return address(t.Context(), "http", "127.0.0.1:0", files), files
+	return Settings{}.address(t.Context(), "http", "127.0.0.1:0", files), files
 }
 
 func TestASelfSignedCertificate(t *testing.T) {
@@ -91,14 +93,14 @@ func TestAnExpiredCertificate(t *testing.T) {
 func TestAWorldReadableKey(t *testing.T) {
 	_, files := served(t, certificatetest.Issue(t, 60*24*time.Hour))
 	require.NoError(t, os.Chmod(files.Key, 0o644))
-	require.Contains(t, text(address(t.Context(), "http", "127.0.0.1:0", files)), "warn: "+files.Key+
+	require.Contains(t, text(Settings{}.address(t.Context(), "http", "127.0.0.1:0", files)), "warn: "+files.Key+
 		" can be read by everybody")
 }
 
 func TestAKeyOfAnotherCertificate(t *testing.T) {
 	_, files := served(t, certificatetest.Issue(t, time.Hour))
 	_, another := served(t, certificatetest.Issue(t, time.Hour))
-	f := requireOne(t, address(t.Context(), "http", "127.0.0.1:0",
+	f := requireOne(t, Settings{}.address(t.Context(), "http", "127.0.0.1:0",
 		config.TLS{Certificate: files.Certificate, Key: another.Key}), Fail)
 	require.Contains(t, f.Found, another.Key+" is not the key of the certificate in "+files.Certificate)
 }

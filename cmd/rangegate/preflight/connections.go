@@ -238,8 +238,9 @@ func (s Settings) controllers(ctx context.Context) (all []Finding) {
 	for i, r := range s.Config.Ranges {
 		trust, err := s.Trust(r.LinkTLS)
 		if err != nil {
+			setting := fmt.Sprintf("ranges[%d].link_tls.ca", i)
 			all = append(all, Finding{
-				Fail, "controllers", fmt.Sprintf("ranges[%d].link_tls.ca: %v", i, err),
+				Fail, "controllers", fmt.Sprintf("%s: %v%s", setting, err, s.Places.Note(setting)),
 				"correct the path of the PEM file: the gateway does not start without it",
 			})
 			continue

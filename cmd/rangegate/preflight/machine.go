@@ -73,7 +73,7 @@ func checkNTP(status int, state unix.Timex, err error) Finding {
 }
 
 // address checks that the address is free, and its certificate.
-func address(ctx context.Context, what, hostPort string, t config.TLS) []Finding {
+func (s Settings) address(ctx context.Context, what, hostPort string, t config.TLS) []Finding {
 	all := []Finding{checkListen(ctx, what+".address", hostPort, nil)}
 	if t.Certificate == "" {
 		return all
@@ -81,11 +81,11 @@ func address(ctx context.Context, what, hostPort string, t config.TLS) []Finding
 	what += ".tls"
 	loaded, err := certificate.Load(t)
 	if err != nil {
-		return append(all, wrongFiles(what, err))
+		return append(all, s.wrongFiles(what, err))
 	}
 	now := time.Now()
-	all = append(all, checkCertificate(what, t, loaded.Leaf, now)...)
-	return append(all, checkChain(what, t, loaded, now)...)
+	all = append(all, s.checkCertificate(what, t, loaded.Leaf, now)...)
+	return append(all, s.checkChain(what, t, loaded, now)...)
 }
 
 // nodes checks the address for the other nodes, and whether they would believe its certificate.
@@ -100,19 +100,19 @@ func (s Settings) nodes(ctx context.Context) []Finding {
 	const what = "nodes.tls"
 	loaded, authorities, err := certificate.LoadNode(n.TLS)
 	if err != nil {
-		return []Finding{checkListen(ctx, "nodes.address", n.Address, nil), wrongFiles(what, err)}
+		return []Finding{checkListen(ctx, "nodes.address", n.Address, nil), s.wrongFiles(what, err)}
 	}
 	now := time.Now()
 	all := []Finding{checkListen(ctx, "nodes.address", n.Address, loaded)}
-	all = append(all, checkCertificate(what, config.TLS{Certificate: n.TLS.Certificate, Key: n.TLS.Key},
+	all = append(all, s.checkCertificate(what, config.TLS{Certificate: n.TLS.Certificate, Key: n.TLS.Key},
 		loaded.Leaf, now)...)
 	host, _, _ := net.SplitHostPort(n.AdvertisedAddress(n.Address))
-	return append(all, checkNode(what, n.TLS, loaded, authorities, host, now)...)
+	return append(all, s.checkNode(what, n.TLS, loaded, authorities, host, now)...)
 }
 
 // checkNode checks whether other nodes, which trust the authorities alone, believe the certificate as that of
 // a client and as that of the server at the host.
-func checkNode(
+func (s Settings) checkNode(
 	what string, t config.NodesTLS, loaded *tls.Certificate, authorities *x509.CertPool, host string, now time.Time,
 ) []Finding {
 	var all []Finding
@@ -129,7 +129,8 @@ func checkNode(
 			continue // checkCertificate has reported the latter
 		}
 		all = append(all, Finding{
-			Fail, what, fmt.Sprintf("the other nodes refuse %s as that of %s: %v", t.Certificate, as.role, err),
+			Fail, what, fmt.Sprintf("the other nodes refuse %s as that of %s: %v%s", t.Certificate, as.role, err,
+				s.Places.Note(what+".certificate")),
 			"have it issued by an authority in " + t.CA +
 				", for the host that the others dial, for servers and clients (extendedKeyUsage)",
 		})
@@ -137,8 +138,15 @@ func checkNode(
 	return all
 }
 
-func wrongFiles(what string, err error) Finding {
-	return Finding{Fail, what, err.Error(), "correct the paths of the PEM files; the certificate needs its own key"}
+func (s Settings) wrongFiles(what string, err error) Finding {
+	setting := what
+	if file := (certificate.FileError{}); errors.As(err, &file) {
+		setting += "." + file.Key
+	}
+	return Finding{
+		Fail, what, err.Error() + s.Places.Note(setting),
+		"correct the paths of the PEM files; the certificate needs its own key",
+	}
 }
 
 // checkListen listens at the address for a moment. A gateway there may want the certificate of a client, if any.
@@ -200,20 +208,21 @@ func isGateway(ctx context.Context, hostPort string, client *tls.Certificate) bo
 const renewalTime = 14 * 24 * time.Hour
 
 // checkCertificate checks the certificate in the files of an address.
-func checkCertificate(what string, t config.TLS, leaf *x509.Certificate, now time.Time) []Finding {
+func (s Settings) checkCertificate(what string, t config.TLS, leaf *x509.Certificate, now time.Time) []Finding {
 	names := strings.Join(certificate.Names(leaf), ", ")
 	left := leaf.NotAfter.Sub(now)
 	found := fmt.Sprintf("for %s, until %s", names, leaf.NotAfter.UTC().Format(time.DateOnly))
+	place := func() string { return s.Places.Note(what + ".certificate") }
 	var all []Finding
 	switch invalid := certificate.CheckValidity(leaf, now); {
 	case invalid != nil:
 		all = append(all, Finding{
-			Fail, what, fmt.Sprintf("%s: %v", t.Certificate, invalid),
+			Fail, what, fmt.Sprintf("%s: %v%s", t.Certificate, invalid, place()),
 			"renew it, and see why that was not done",
 		})
 	case left < renewalTime:
 		all = append(all, Finding{
-			Warn, what, fmt.Sprintf("%s: %s left", found, Number(int(left.Hours()/24), "day")),
+			Warn, what, fmt.Sprintf("%s: %s left%s", found, Number(int(left.Hours()/24), "day"), place()),
 			"renew it, and see why that was not done",
 		})
 	default:
@@ -221,13 +230,13 @@ func checkCertificate(what string, t config.TLS, leaf *x509.Certificate, now tim
 	}
 	if names == "" {
 		all = append(all, Finding{
-			Fail, what, t.Certificate + " has no names, which clients need",
+			Fail, what, t.Certificate + " has no names, which clients need" + place(),
 			"have it issued for the names that clients use (subjectAltName)",
 		})
 	}
 	if info, err := os.Stat(t.Key); err == nil && info.Mode().Perm()&0o004 != 0 {
 		all = append(all, Finding{
-			Warn, what, t.Key + " can be read by everybody on this machine",
+			Warn, what, t.Key + " can be read by everybody on this machine" + s.Places.Note(what+".key"),
 			"chmod 640, or 600, owned by the gateway's user",
 		})
 	}
@@ -245,7 +254,7 @@ func intermediates(loaded *tls.Certificate) *x509.CertPool {
 }
 
 // checkChain checks whether clients that trust the usual authorities trust the certificate.
-func checkChain(what string, t config.TLS, loaded *tls.Certificate, now time.Time) []Finding {
+func (s Settings) checkChain(what string, t config.TLS, loaded *tls.Certificate, now time.Time) []Finding {
 	_, err := loaded.Leaf.Verify(x509.VerifyOptions{Intermediates: intermediates(loaded), CurrentTime: now})
 	var unknown x509.UnknownAuthorityError
 	if !errors.As(err, &unknown) {
@@ -253,7 +262,7 @@ func checkChain(what string, t config.TLS, loaded *tls.Certificate, now time.Tim
 	}
 	return []Finding{{
 		Warn, what, t.Certificate + " is signed by no authority that this machine trusts: by itself, by an authority " +
-			"of your own, or the intermediate certificates are missing",
+			"of your own, or the intermediate certificates are missing" + s.Places.Note(what+".certificate"),
 		"use the full chain (fullchain.pem); install an authority of your own on every client",
 	}}
 }

@@ -23,6 +23,7 @@ import (
 type Settings struct {
 	File      string // the path of the configuration
 	Config    config.Config
+	Places    config.Places                               // of the values of Config; nil: not known
 	Trust     func(config.LinkTLS) (websocket.TLS, error) // the certificates that a range's controllers may have
 	UserAgent string                                      // for the products API
 	// Collector asks the collector of traces whether it takes any; the error says in a few words why not.
@@ -67,14 +68,14 @@ func (s Settings) checks() []check {
 		{"configuration", s.configuration},
 		{"store", s.store},
 		{"http", func(ctx context.Context) []Finding {
-			return address(ctx, "http", s.Config.HTTP.Address, s.Config.HTTP.TLS)
+			return s.address(ctx, "http", s.Config.HTTP.Address, s.Config.HTTP.TLS)
 		}},
 		{"operations", func(ctx context.Context) []Finding {
-			return address(ctx, "operations", s.Config.Operations.Address, s.Config.Operations.TLS)
+			return s.address(ctx, "operations", s.Config.Operations.Address, s.Config.Operations.TLS)
 		}},
 		{"controllers.address", func(ctx context.Context) []Finding {
 			if c := s.Config.Controllers; c != nil {
-				return address(ctx, "controllers", c.Address, c.TLS)
+				return s.address(ctx, "controllers", c.Address, c.TLS)
 			}
 			return nil
 		}},
@@ -150,24 +151,27 @@ func (s Settings) configuration(context.Context) (all []Finding) {
 		Number(lanes, "lane")))
 	for _, path := range s.Config.Unused() {
 		all = append(all, Finding{
-			Warn, "configuration", path + " has no effect",
+			Warn, "configuration", path + " has no effect" + s.Places.Note(path),
 			"remove it, or add the setting that it needs",
 		})
 	}
 	for _, open := range Exposures(s.File, s.Config) {
-		all = append(all, Finding{Warn, "configuration", open.Path + " " + open.Problem, open.Remedy})
+		all = append(all, Finding{
+			Warn, "configuration", open.Path + " " + open.Problem + s.Places.Note(open.Path),
+			open.Remedy,
+		})
 	}
 	if h := s.Config.HTTP; h.BehindProxy && len(h.TrustedProxies) == 0 {
 		all = append(all, Finding{
 			Warn, "configuration", "http.behind_proxy without http.trusted_proxies: all clients count as one " +
-				"address, the proxy's",
+				"address, the proxy's" + s.Places.Note("http.behind_proxy"),
 			"name the proxy's address in http.trusted_proxies",
 		})
 	}
 	if c := s.Config.Controllers; c != nil && c.BehindProxy && len(c.TrustedProxies) == 0 {
 		all = append(all, Finding{
 			Warn, "configuration", "controllers.behind_proxy without controllers.trusted_proxies: all controllers " +
-				"count as one address, the proxy's",
+				"count as one address, the proxy's" + s.Places.Note("controllers.behind_proxy"),
 			"name the proxy's address in controllers.trusted_proxies",
 		})
 	}
