@@ -12,8 +12,8 @@ import (
 	"rangegate/lanes"
 )
 
-// For any operations on any lanes: no session is lost, doubled or given time, those that are refused change nothing and
-// leave the others as they are, and one operation comes to what it comes to alone.
+// For any operations on any lanes: no session is lost, doubled or given time, those that are refused change
+// nothing and leave the others as they are, and one operation comes to what it comes to alone.
 func TestOperationsAreDecidedTogether(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		now := lanes.Instant{Wall: time.Date(2026, 5, 1, 10, 0, 0, 0, time.UTC), Mono: time.Hour}
@@ -190,8 +190,8 @@ func TestSessionsChangePlacesUnderAHold(t *testing.T) {
 	require.False(t, became[open.ID].Held)
 }
 
-// A stop that the hardware has closed for before it is decided counts from then, unless the session has begun anew since;
-// one of a lane whose session is gone finds none.
+// A stop that the hardware has closed for before it is decided counts from then, unless the session has begun
+// anew since; one of a lane whose session is gone finds none.
 func TestAStopCountsFromWhenTheHardwareClosed(t *testing.T) {
 	session := uuid.New()
 	sold, err := (lanes.Lane{ID: uuid.New(), Accessible: true, Usable: true}).Decide(at("12:00"), lanes.Create{
@@ -199,9 +199,10 @@ func TestAStopCountsFromWhenTheHardwareClosed(t *testing.T) {
 	})
 	require.NoError(t, err)
 	used := func(lane lanes.Lane, closed lanes.Instant) (time.Duration, error) {
-		decided, _, err := lanes.DecideTogether(at("12:10"), map[uuid.UUID]lanes.Lane{lane.ID: lane}, []lanes.Operation{{
-			Lane: lane.ID, Session: session, Command: lanes.Stop{Session: session, By: lanes.ByPOS}, Closed: closed,
-		}})
+		decided, _, err := lanes.DecideTogether(at("12:10"), map[uuid.UUID]lanes.Lane{lane.ID: lane},
+			[]lanes.Operation{{
+				Lane: lane.ID, Session: session, Command: lanes.Stop{Session: session, By: lanes.ByPOS}, Closed: closed,
+			}})
 		require.NoError(t, err)
 		if decided[0].Err != nil {
 			return 0, decided[0].Err
