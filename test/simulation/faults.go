@@ -45,7 +45,7 @@ func (w *world) failOver() {
 	defer func() { <-w.lives }()
 	w.setCalm(true)
 	defer w.setCalm(false)
-	restore, from, givenAway := w.server.Copy(), time.Now(), w.givenAway.Load()
+	restore, from, givenAway := w.judge.copyStore(w.server.Copy), time.Now(), w.givenAway.Load()
 	time.Sleep(w.upTo(time.Second))
 	if w.givenAway.Load() != givenAway {
 		return

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -141,6 +142,20 @@ func (j *judge) flushed(from *machine, b store.Batch, write func() error) error 
 		j.sessionEnded(e)
 	}
 	return nil
+}
+
+// copyStore copies the store, and returns what restores it: the holds that were saved since are lost with it, unless
+// their owner lives and writes them again. A gateway whose start has failed ends by itself, also in a fail-over.
+func (j *judge) copyStore(copied func() (restore func())) (restore func()) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	restoreStore, holds := copied(), maps.Clone(j.holds)
+	return func() {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		restoreStore()
+		j.holds = holds
+	}
 }
 
 // isNew is false for a batch that was written before, and has come once more: it has changed nothing. mu is held.
