@@ -116,7 +116,7 @@ func TestALaneThatIsParked(t *testing.T) {
 	play(t, "parked", func(f *fixture, _ string) {
 		f.config.Binary = support.BuildWith(t, support.Defect{
 			File: "actors/lane.go", Sound: "\tchange, err := l.lane.Decide(q.at, q.command)\n",
-			Broken: "\tif sale, is := q.command.(lanes.Create); is && sale.Customer == \"A defect\" {\n" +
+			Broken: "\tif sale, sells := q.command.(lanes.Create); sells && sale.Customer == \"A defect\" {\n" +
 				"\t\tpanic(\"a planted defect\")\n\t}\n\tchange, err := l.lane.Decide(q.at, q.command)\n",
 		})
 	})
