@@ -1,9 +1,7 @@
 package actors
 
 import (
-	"bytes"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -136,27 +134,9 @@ func TestFollowingFramesEndsWithTheRange(t *testing.T) {
 	}
 }
 
-// lockedLog is a log that is read while others write.
-type lockedLog struct {
-	mu      sync.Mutex
-	written bytes.Buffer
-}
-
-func (l *lockedLog) Write(line []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.written.Write(line)
-}
-
-func (l *lockedLog) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.written.String()
-}
-
 // A few follow a lane's link at a time; more of them, and those who name no lane, are refused, and not on record.
 func TestFewOperatorsFollowTheFramesOfALink(t *testing.T) {
-	var log lockedLog
+	var log logRecorder
 	runFixture(t, func(t *testing.T, f *fixture) {
 		for range link.MaxFollowers {
 			f.followFrames(0)
