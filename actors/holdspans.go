@@ -40,7 +40,7 @@ type holdTimes struct {
 	flush   *commit.FlushSpan // that saved the range's record
 }
 
-// traceHold begins to note, if something may be recorded.
+// traceHold returns where a hold, or its end, is noted: nil without a tracer, and for a request without a trace id.
 func (r *Range) traceHold(ctx context.Context, command lanes.Command, scope lanes.Scope) *tracedHold {
 	id := trace.ID(ctx)
 	if r.metrics.Tracer == nil || id == "" {
@@ -52,7 +52,7 @@ func (r *Range) traceHold(ctx context.Context, command lanes.Command, scope lane
 	}
 }
 
-// note changes what is noted.
+// note changes what is noted, under the lock.
 func (h *tracedHold) note(change func(*holdTimes)) {
 	if h != nil {
 		h.mu.Lock()

@@ -18,7 +18,8 @@ import (
 
 // Several lanes change together in four steps:
 //
-//	lend    each lane, in the order of their ids, keeps still and gives its value with a ticket, once nothing else of it is being saved
+//	lend    each lane, in the order of their ids, keeps still and gives its value with a ticket, once nothing else of it
+//	        is being saved
 //	decide  the operations are decided on those values, in their order
 //	save    all changes go to the store in one write
 //	return  each lane puts what was saved in force, or goes on as it was

@@ -89,7 +89,7 @@ var (
 
 	ErrTooManyFollowers = &Error{
 		"too_many_followers",
-		"the frames of this lane's link are followed as often as they may be",
+		"as many as may follow the frames of this lane's link do so already",
 	}
 
 	ErrKeyReused = &Error{"idempotency_key_reused", "this Idempotency-Key was used with another request"}

@@ -31,8 +31,8 @@ type Progress struct {
 	last  []Moment // the newest MaxMoments
 }
 
-// MaxMoments is how many confirmations of a hold are remembered with their time: those that came last. Of most ranges
-// these are all.
+// MaxMoments is how many confirmations of a hold are remembered with their time: those that came last. Most ranges have
+// fewer lanes.
 const MaxMoments = 32
 
 // Moment is when the hardware of a lane has confirmed the hold, or its end.

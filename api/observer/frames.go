@@ -112,7 +112,7 @@ func (s *frameStream) serve(w http.ResponseWriter, r *http.Request) {
 	}.Follow(w, r)
 }
 
-// next is that of the feed.
+// next returns what has come since the call before, as screens.Feed.Next does.
 func (s *frameStream) next() (event string, data any, wake <-chan struct{}) {
 	if !s.begun {
 		s.begun = true
@@ -129,7 +129,7 @@ func (s *frameStream) next() (event string, data any, wake <-chan struct{}) {
 	return "frames", view, s.followed.Wake
 }
 
-// last is that of the feed.
+// last returns the message that says why the stream ends, as screens.Feed.Last does.
 func (s *frameStream) last() (event string, data any) {
 	reason := framesTimeOver
 	switch {
