@@ -67,6 +67,47 @@ func TestALaneThatWasOrderedToOpenIsNotShownAsLocked(t *testing.T) {
 	})
 }
 
+// Operators see what is wanted of the hardware beside what its controller has said last: which of them a change waits
+// for, and since when.
+func TestOperatorsSeeWhatIsWantedOfTheHardwareBesideWhatItHasConfirmed(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		hardware := func() lanes.Hardware { return laneHealth(t, f, 0).Hardware }
+		f.advance(time.Minute)
+		require.Equal(t, lanes.InForce, hardware().Stage)
+		require.Equal(t, hardware().Wanted, hardware().Applied)
+
+		sold := f.clock.Now().Wall
+		session := f.create(0, 30)
+		running := &lanes.HardwareState{Since: sold, Session: session, Phase: lanes.Running, Left: 30 * time.Minute}
+		require.Equal(t, lanes.Hardware{Wanted: running, Applied: running, Stage: lanes.InForce}, hardware())
+
+		f.advance(time.Minute)
+		f.controller(0).Stall(true)
+		f.setHold(rangeScope)
+		held := &lanes.HardwareState{
+			Since: sold.Add(time.Minute), Hold: true, Session: session, Phase: lanes.Paused, Left: 29 * time.Minute,
+		}
+		require.Equal(t, lanes.Hardware{Wanted: held, Applied: running, Stage: lanes.Sent}, hardware())
+
+		restoreLink := f.cutLink(0)
+		require.Equal(t, lanes.Hardware{Wanted: held, Applied: running, Stage: lanes.Unlinked}, hardware())
+		restoreLink()
+		require.Equal(t, lanes.Sent, hardware().Stage)
+		require.True(t, hardware().InHello)
+		require.False(t, hardware().Applied.Hold, "it says that it was not reached by the hold")
+		f.controller(0).Stall(false)
+		synctest.Wait()
+		require.Equal(t, lanes.InForce, hardware().Stage)
+		require.False(t, hardware().InHello)
+		require.True(t, hardware().Applied.Hold)
+
+		f.controller(0).Stall(true)
+		f.panicLane(0)
+		require.Equal(t, lanes.Sent, hardware().Stage)
+		require.True(t, hardware().InHello, "a lane that begins anew has heard nothing else")
+	})
+}
+
 // A change of the session under a hold leaves the fire line locked.
 func TestALockedLaneStaysLockedThroughChangesOfItsSession(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {

@@ -248,7 +248,8 @@ func (l *laneActor) start(ctx actor.Context) {
 	l.lane, l.work = lanes.Lane{ID: l.id}, l.r.works.Of(l.id)
 	started := l.now
 	l.unproven = &started
-	l.r.board.PublishLocked(l.id, false) // an earlier life may have shown it as locked
+	l.r.board.PublishLocked(l.id, false) // what an earlier life has shown
+	l.r.board.PublishHardware(l.id, lanes.Hardware{})
 	l.link = laneLink{r: l.r, lane: l.id, self: l.self, shown: l.publishLink}
 	l.link.start(ctx, l.now)
 	if l.r.tree.Recent(l.id, laneKind) > maxPanics {

@@ -88,6 +88,9 @@ func (k *laneLink) carryOut(fx hardware.Effects, now lanes.Instant) {
 	if fx.Lock { // only then: all lanes of the range share the board's lock
 		k.r.board.PublishLocked(k.lane, k.line.Locked())
 	}
+	if fx.Known {
+		k.r.board.PublishHardware(k.lane, k.line.Hardware())
+	}
 	if fx.HangUp != nil {
 		k.r.tree.Send(k.connection, &disconnect{k.newest, fx.HangUp})
 	}
@@ -247,7 +250,7 @@ func (k *laneLink) sendState(state link.State) {
 func (k *laneLink) applied(m *applied, now lanes.Instant) {
 	if m.dial == k.newest {
 		k.recordApplied(m.revision, "")
-		k.carryOut(k.line.Applied(m.revision), now)
+		k.carryOut(k.line.Applied(m.revision, now), now)
 	}
 }
 

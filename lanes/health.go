@@ -146,6 +146,35 @@ type Commanded struct {
 	Trace   string        // of the request, empty without one
 }
 
+// Hardware is what is wanted of the hardware of a lane, and what its controller has said last of its state.
+type Hardware struct {
+	Wanted  *HardwareState // nil: nothing yet, as the lane is not loaded
+	Applied *HardwareState // nil: this life of the lane has heard nothing of its controller
+	InHello bool           // the controller has said Applied in its hello, and confirmed nothing since
+	Stage   Stage          // of Wanted, empty while that is nil
+}
+
+// HardwareState is a state of a lane's hardware, and since when it is wanted or known to be in force. Never modified.
+type HardwareState struct {
+	Since   time.Time
+	Hold    bool
+	Session uuid.UUID     // uuid.Nil: none, and the fire line is locked
+	Phase   Phase         // of the session
+	Left    time.Duration // likewise, at Since
+}
+
+// Stage is how far the state that is wanted of a lane's hardware has come.
+type Stage string
+
+// The stages.
+const (
+	Unlinked  Stage = "unlinked"    // the link is not up: it goes to the controller as soon as that is
+	Undecided Stage = "undecided"   // not sent: it would release a controller that is locked for no known reason
+	MayBeLost Stage = "may_be_lost" // not sent: it would open the fire line, and another gateway may have the range
+	Sent      Stage = "sent"        // and not confirmed yet
+	InForce   Stage = "in_force"    // the controller has confirmed it
+)
+
 // LaneHealth is how a lane and its actors are doing, for operators. No customer is named in it.
 type LaneHealth struct {
 	Link      LinkHealth
@@ -155,6 +184,7 @@ type LaneHealth struct {
 	Held      bool   // a hold lies over the lane
 	Locked    bool   // its hardware has confirmed that
 	NotUsable string // why it is not, empty when it is
+	Hardware  Hardware
 
 	Turn       *time.Duration // that the lane has waited for its next session; nil: it does not wait
 	TurnCounts bool           // it is not held, for sale or sold, and the range is open

@@ -93,6 +93,7 @@ type LaneStatus struct {
 	NotUsable string   // why the lane is not usable, empty when it is
 	Parked    bool     // it is not usable for repeated defects of the gateway
 	Locked    bool     // its hardware has confirmed that the fire line is held, and was told nothing else since
+	Hardware  Hardware
 }
 
 // Contest is a second controller that dialled for a lane whose link was up, and was refused.

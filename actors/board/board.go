@@ -197,6 +197,16 @@ func (b *Board) PublishLocked(lane uuid.UUID, locked bool) {
 	b.raiseVersion()
 }
 
+// PublishHardware shows what is wanted of the lane's hardware, and what its controller has said last. It is no change
+// of the lane: nobody waits for it.
+func (b *Board) PublishHardware(lane uuid.UUID, hardware lanes.Hardware) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if i, found := b.places[lane]; found {
+		b.lanes[i].Hardware = hardware
+	}
+}
+
 // Has reports whether the range has the lane.
 func (v *View) Has(lane uuid.UUID) bool {
 	v.mu.RLock()

@@ -106,6 +106,7 @@ func TestAChangeThatNoScreenWaitsForAllocatesNothing(t *testing.T) {
 		board.PublishSaved(lanes.Lane{ID: lane, Held: true})
 		board.PublishLocked(lane, true)
 		board.PublishLocked(lane, false)
+		board.PublishHardware(lane, lanes.Hardware{Stage: lanes.Sent})
 		board.Touch()
 	}))
 }
@@ -150,6 +151,7 @@ func TestAChangeWakesThoseWhoFollowItsLane(t *testing.T) {
 	b.Publish(all[0]) // as it is shown already
 	b.Publish(held(1))
 	b.PublishLocked(all[2].ID, true)
+	b.PublishHardware(all[0].ID, lanes.Hardware{Stage: lanes.Sent}) // for operators, who ask
 	require.False(t, closed(wake))
 	require.True(t, closed(other))
 	_, unchanged, _, _ := b.LaneChange(all[0].ID)

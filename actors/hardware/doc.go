@@ -15,6 +15,8 @@
 //	GraceOver  the link is down for so long that the lane is not usable any more
 //	HangUp     the connection is to end; Renew: the controller is reached in another way from now on
 //
+// Hardware tells operators what is wanted, and what the controller has said last.
+//
 // Three promises (SPEC.md, ceasefire; LINK.md, Safety):
 //
 //   - A controller that is locked for a reason that nobody knows is sent nothing that releases it before the

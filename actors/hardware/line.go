@@ -41,6 +41,8 @@ type Line struct {
 	locked   bool        // the hardware has confirmed that it is locked, and was sent nothing else since
 	sawOpen  bool        // the state that was confirmed last is not a held one
 	deciding bool        // the controller came up locked, and the range decides whether it may be released
+
+	known lanes.Hardware // for operators: nothing here depends on it
 }
 
 // Moment is when something happens.
@@ -52,6 +54,7 @@ type Moment struct {
 // Effects is what follows, to be carried out in the order of the fields.
 type Effects struct {
 	Lock       bool        // Locked is another than before: show it
+	Known      bool        // Hardware likewise
 	HangUp     error       // end the connection, or the dial under way, for this reason
 	Down       *Down       // the link is down: dial again after the back-off
 	Dial       bool        // dial now
@@ -83,6 +86,7 @@ func (l *Line) Want(state link.State, at Moment) (fx Effects) {
 	state.Revision = 0
 	if l.wanted == nil || !state.Same(*l.wanted) {
 		l.wanted = &state
+		l.known.Wanted = hardwareState(&state, at.Instant)
 		l.send(at, &fx)
 	}
 	return fx
@@ -100,6 +104,9 @@ func (l *Line) Up(hello *link.Hello, laneHeld, holdOnLoss bool, at Moment) (fx E
 	}
 	l.lock(false, &fx)
 	l.linkChanged(lanes.LinkUp, at.Instant, &fx)
+	l.known.InHello, l.known.Applied, fx.Known = true, &lanes.HardwareState{
+		Since: at.Wall, Hold: hello.Hold, Session: hello.Session, Phase: hello.Phase, Left: hello.Left,
+	}, true
 	l.send(at, &fx)
 	return fx
 }
@@ -114,18 +121,28 @@ func (l *Line) Decided(at Moment) (fx Effects) {
 	return fx
 }
 
-// send sends the state that is wanted, unless it would release a controller about which the range decides, or
-// would open the fire line for a gateway that may have lost the range.
+// send sends the state that is wanted once the link is up, unless it would release a controller about which the range
+// decides, or would open the fire line for a gateway that may have lost the range.
 func (l *Line) send(at Moment, fx *Effects) {
-	if l.wanted == nil || l.deciding && !l.wanted.Hold || at.Fenced && l.opens(at.Instant) {
+	if l.wanted == nil {
+		return
+	}
+	stage := lanes.Sent
+	switch {
+	case l.link != lanes.LinkUp:
+		stage = lanes.Unlinked
+	case l.deciding && !l.wanted.Hold:
+		stage = lanes.Undecided
+	case at.Fenced && l.opens(at.Instant):
+		stage = lanes.MayBeLost
+	}
+	l.known.Stage, fx.Known = stage, true
+	if stage != lanes.Sent {
 		return
 	}
 	l.applied = false
 	if !l.wanted.Hold { // the fire line may be open before the confirmation comes
 		l.lock(false, fx)
-	}
-	if l.link != lanes.LinkUp {
-		return
 	}
 	l.revision++
 	l.sent, l.heldAt = l.wanted, l.wanted.Hold
@@ -142,9 +159,15 @@ func (l *Line) opens(now lanes.Instant) bool {
 
 // Applied is the controller's confirmation of a state of this connection. It says nothing if a newer one was
 // sent since.
-func (l *Line) Applied(revision uint64) (fx Effects) {
+func (l *Line) Applied(revision uint64, now lanes.Instant) (fx Effects) {
 	if l.sent == nil || revision != l.revision {
 		return fx
+	}
+	if !l.applied {
+		l.known.Applied, l.known.InHello, fx.Known = hardwareState(l.sent, now), false, true
+	}
+	if l.known.Stage == lanes.Sent { // else a newer one is wanted, and not sent
+		l.known.Stage = lanes.InForce
 	}
 	l.applied, l.held, l.sawOpen = true, l.sent.Hold, !l.sent.Hold
 	l.lock(l.held, &fx)
@@ -178,6 +201,9 @@ func (l *Line) Failed(err error, waitsForDial bool, now lanes.Instant) (fx Effec
 	fx.Down.Failures = l.failures + l.faults
 	l.waits, l.sent = true, nil
 	l.applied, l.deciding = false, false
+	if l.wanted != nil && l.known.Stage != lanes.Unlinked {
+		l.known.Stage, fx.Known = lanes.Unlinked, true
+	}
 	l.lock(false, &fx)
 	l.linkChanged(state, now, &fx)
 	return fx
@@ -264,6 +290,17 @@ func (l *Line) WantsHold() bool { return l.wanted != nil && l.wanted.Hold }
 
 // Locked reports whether the hardware has confirmed that its fire line is locked, and was sent nothing else since.
 func (l *Line) Locked() bool { return l.locked }
+
+// Hardware returns what operators are shown.
+func (l *Line) Hardware() lanes.Hardware { return l.known }
+
+func hardwareState(state *link.State, now lanes.Instant) *lanes.HardwareState {
+	shown := &lanes.HardwareState{Since: now.Wall, Hold: state.Hold}
+	if s := state.Session; s != nil {
+		shown.Session, shown.Phase, shown.Left = s.ID, s.Phase, s.Remaining(now)
+	}
+	return shown
+}
 
 // HasInForce reports whether the newest state is in force on the hardware, and is a held one or not, as hold says.
 func (l *Line) HasInForce(hold bool) bool { return l.applied && l.held == hold }

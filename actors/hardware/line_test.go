@@ -90,7 +90,7 @@ func (w *world) applied() {
 		w.Skip("nothing was sent")
 	}
 	revision := rapid.Uint64Range(1, w.revision).Draw(w.T, "revision")
-	fx := w.line.Applied(revision)
+	fx := w.line.Applied(revision, w.now)
 	require.Equal(w, revision == w.revision, fx.Confirmed)
 	if fx.Confirmed {
 		w.inForce = true
@@ -133,6 +133,9 @@ func (w *world) check() {
 			require.True(w, w.inForce && w.newest.Hold == hold, "in force, and not confirmed")
 		}
 	}
+	agrees := w.linked && w.inForce && w.wanted != nil &&
+		w.newest.Hold == w.wanted.Hold && w.newest.Session == w.wanted.Session
+	require.Equal(w, agrees, w.line.Hardware().Stage == lanes.InForce, "operators see it if both agree, and only then")
 	if w.linked && w.wanted != nil && !w.fenced && (!w.asked || w.wanted.Hold) {
 		sent := w.newest
 		sent.Revision = 0

@@ -65,7 +65,7 @@ func (s *story) step(t *testing.T, d *datadriven.TestData) string {
 	case "applied":
 		revision := s.revision
 		d.MaybeScanArgs(t, "revision", &revision)
-		fx = s.line.Applied(revision)
+		fx = s.line.Applied(revision, s.now)
 	case "failed":
 		err := errGone
 		switch {
@@ -136,6 +136,9 @@ func (s *story) describe(fx hardware.Effects) string {
 	if fx.Lock {
 		line("show: locked %t", s.line.Locked())
 	}
+	if fx.Known {
+		line("known: %s", describeHardware(s.line.Hardware()))
+	}
 	if fx.HangUp != nil {
 		line("hang up: %v", fx.HangUp)
 	}
@@ -186,4 +189,29 @@ func describeState(state link.State) string {
 		words += ", held"
 	}
 	return words
+}
+
+func describeHardware(known lanes.Hardware) string {
+	words := "nothing is wanted"
+	if known.Wanted != nil {
+		words = "wanted " + describeKnown(known.Wanted) + ": " + string(known.Stage)
+	}
+	switch {
+	case known.Applied == nil:
+		return words
+	case known.InHello:
+		return words + "; it says that it has " + describeKnown(known.Applied)
+	}
+	return words + "; it has confirmed " + describeKnown(known.Applied)
+}
+
+func describeKnown(state *lanes.HardwareState) string {
+	words := "free"
+	if state.Phase != "" {
+		words = fmt.Sprintf("%s with %s left", state.Phase, state.Left)
+	}
+	if state.Hold {
+		words += ", held"
+	}
+	return words + " since " + state.Since.Format("15:04:05")
 }

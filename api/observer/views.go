@@ -269,6 +269,7 @@ type laneView struct {
 	Held     bool         `json:"hold"`
 	Locked   bool         `json:"locked"` // the hardware has confirmed the hold
 	Unusable *string      `json:"not_usable_because"`
+	Hardware hardwareView `json:"hardware"`
 	Link     laneLink     `json:"link"`
 	// null: the link was not up since this process has loaded the range, or that is too many changes ago
 	Controller *controllerView `json:"controller"`
@@ -335,6 +336,7 @@ func viewOf(now time.Time, rangeID uuid.UUID, rangeName string, health lanes.Lan
 	v := laneView{
 		At: endpoint.Stamp(now), RangeName: rangeName, laneName: laneName{rangeID, health.Link.Lane, health.Link.Name},
 		Held: health.Held, Locked: health.Locked, Unusable: endpoint.Optional(health.NotUsable),
+		Hardware: viewOfHardware(health.Hardware),
 		Link: laneLink{
 			health.Link.Link, endpoint.Stamp(health.Link.Since), health.Link.Restarts,
 			health.Link.LastError,

@@ -1,6 +1,7 @@
 package observer
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"testing"
@@ -101,10 +102,19 @@ func TestOneLane(t *testing.T) {
 	require.Nil(t, free.Unusable)
 	require.Nil(t, free.Restarts.Last)
 	require.Equal(t, []commandView{}, free.Commands)
+	require.Equal(t, hardwareView{}, free.Hardware)
 
 	busy := viewOf(noon, id, "North", lanes.LaneHealth{
 		Session: session, Phase: lanes.Paused, Remaining: 90*time.Second + 400*time.Microsecond,
 		NotUsable: "its link is down", Held: true,
+		Hardware: lanes.Hardware{
+			Wanted: &lanes.HardwareState{
+				Since: noon, Hold: true, Session: session, Phase: lanes.Paused, Left: 90 * time.Second,
+			},
+			Applied: &lanes.HardwareState{Since: noon},
+			InHello: true,
+			Stage:   lanes.Unlinked,
+		},
 		Unsaved: lanes.LaneUnsaved{Since: noon, Changes: 2},
 		Commands: []lanes.Commanded{{
 			At: noon, By: lanes.ByStaff, Who: "sam", Command: "pause", Result: "ok",
@@ -115,6 +125,13 @@ func TestOneLane(t *testing.T) {
 	require.Equal(t, &unsavedChanges{"2026-05-01T12:00:00.000Z", 2}, busy.Unsaved)
 	require.Equal(t, "its link is down", *busy.Unusable)
 	require.True(t, busy.Held && !busy.Locked)
+	hardware, err := json.Marshal(busy.Hardware)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"stage": "unlinked", "in_hello": true,
+		"wanted": {"since": "2026-05-01T12:00:00.000Z", "hold": true, "session_id": "`+session.String()+`",
+			"phase": "paused", "minutes_remaining": 1.5},
+		"applied": {"since": "2026-05-01T12:00:00.000Z", "hold": false, "session_id": null,
+			"phase": null, "minutes_remaining": 0}}`, string(hardware))
 	require.Equal(t, 1.5, busy.Commands[0].Took)
 	require.Nil(t, busy.Commands[0].Session)
 }

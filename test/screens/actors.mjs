@@ -270,7 +270,10 @@ await story(async () => {
   assert.equal(await page.getByText("Jo Smith").count(), 0, "customers have no name here");
   await look("lane");
 
-  assert.match(await page.locator(".facts div", { hasText: "Controller" }).textContent(), /connected since .*; firmware sim; at 127\.0\.0\.1:\d+; capabilities: open_end$/);
+  const fact = (term) => page.locator(".facts div").filter({ has: page.getByRole("term").getByText(term, { exact: true }) }).getByRole("definition");
+  assert.match(await fact("Wanted of the hardware").textContent(), /^not held, paused with \d+(\.\d+)? min left then, since .*: in force$/);
+  assert.match(await fact("State of the hardware").textContent(), /^not held, paused with .*: its controller has confirmed it$/);
+  assert.match(await fact("Controller").textContent(), /^connected since .*; firmware sim; at 127\.0\.0\.1:\d+; capabilities: open_end$/);
 
   tell("What is on record of the lane is below it, newest first, and is read again when somebody asks");
   const recorded = rows("What is on record");

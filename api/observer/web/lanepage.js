@@ -98,7 +98,7 @@ export class LanePage {
     return this.#at + clock() - this.#received;
   }
 
-  #facts({ lane_id, session, hold, locked, link, controller, not_usable_because: unusable, turn, last_turn: last, restarts, unsaved }) {
+  #facts({ lane_id, session, hold, locked, hardware, link, controller, not_usable_because: unusable, turn, last_turn: last, restarts, unsaved }) {
     const t = this.#t;
     return facts(
       [t("lane"), element("code", {}, lane_id)],
@@ -106,6 +106,8 @@ export class LanePage {
         ? element("span", {}, t("lane.session_of", { phase: t(`phase.${session.phase}`), minutes: t.number(session.minutes_remaining) }), " ", element("code", {}, session.session_id))
         : t("none")],
       [t("lane.hold"), hold ? t(locked ? "lane.held_confirmed" : "lane.held") : t("none"), hold ? (locked ? "warn" : "danger") : ""],
+      [t("lane.wanted"), this.#wanted(hardware), { in_force: "good", unlinked: "danger", undecided: "danger", may_be_lost: "danger" }[hardware.stage] ?? "warn"],
+      [t("lane.applied"), this.#applied(hardware, link)],
       [t("links.link"), t("lane.link_of", { state: stateName(t, link.state), time: moment(t, link.since), n: link.restarts }), link.state === "up" ? "good" : "danger"],
       [t("lane.controller"), this.#controller(controller)],
       [t("lane.link_error"), link.last_error ? said(t, link.last_error) : t("lane.no_link_error")],
@@ -117,6 +119,28 @@ export class LanePage {
         : t("none"), restarts.count > 0 ? "warn" : "good"],
       [t("lane.state"), unsaved ? t("lane.unsaved", { n: unsaved.changes, time: moment(t, unsaved.since) }) : t("lane.saved"), unsaved ? "warn" : "good"],
     );
+  }
+
+  #wanted({ wanted, stage }) {
+    return wanted === null ? this.#t("lane.nothing_wanted") : this.#t(`stage.${stage}`, { state: this.#state(wanted) });
+  }
+
+  #applied({ applied, in_hello: inHello }, link) {
+    const t = this.#t;
+    if (applied === null) {
+      return t("lane.nothing_applied");
+    }
+    const known = link.state === "up" ? "lane.confirmed" : "lane.confirmed_last";
+    return t(inHello ? "lane.in_hello" : known, { state: this.#state(applied) });
+  }
+
+  #state({ since, hold, session_id: session, phase, minutes_remaining: minutes }) {
+    const t = this.#t;
+    return t("lane.hardware_of", {
+      hold: t(hold ? "lane.hardware_held" : "lane.hardware_released"),
+      session: session === null ? t("lane.hardware_free") : t("lane.hardware_session", { phase: t(`phase.${phase}`), minutes: t.number(minutes) }),
+      time: moment(t, since),
+    });
   }
 
   // controller says what is connected, or was last.

@@ -89,6 +89,37 @@ func TestAnyNodeServesEveryRange(t *testing.T) {
 	require.Equal(t, http.StatusUnauthorized, entry.With("GET", entry.Operations+"/ranges/"+gatewaytest.DemoRange+
 		"/holds", "", "Authorization", "Bearer x").Status)
 
+	// The frames of the lane's link come through either while the session is changed.
+	var streams []*bufio.Scanner
+	next := func(stream *bufio.Scanner, event string) string {
+		for stream.Scan() {
+			if stream.Text() == "event: "+event {
+				require.True(t, stream.Scan())
+				return stream.Text()
+			}
+		}
+		require.NoError(t, stream.Err())
+		return ""
+	}
+	for _, g := range nodes {
+		frames := g.Operations + "/observer/lanes/" + gatewaytest.DemoLane + "/frames?range=" + gatewaytest.DemoRange
+		request, err := http.NewRequestWithContext(t.Context(), "GET", frames, http.NoBody)
+		require.NoError(t, err)
+		request.Header.Set("Accept", "text/event-stream")
+		request.Header.Set("Authorization", "Bearer operator")
+		response, err := http.DefaultTransport.RoundTrip(request)
+		require.NoError(t, err)
+		defer func() { _ = response.Body.Close() }()
+		require.Equal(t, http.StatusOK, response.StatusCode)
+		stream := bufio.NewScanner(response.Body)
+		require.Contains(t, next(stream, "begin"), gatewaytest.DemoLane)
+		streams = append(streams, stream)
+	}
+	require.Equal(t, http.StatusNoContent, entry.POS("POST", "/sessions/"+sold.ID+"/modify?time=5", "").Status)
+	for _, stream := range streams {
+		require.Contains(t, next(stream, "frames"), sold.ID)
+	}
+
 	// The owner stops: the other takes its ranges.
 	owner.Stop()
 	require.Eventually(t, func() bool { return entry.POS("GET", "/sessions/"+sold.ID, "").Status == 200 },
