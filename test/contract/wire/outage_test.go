@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -37,7 +38,9 @@ func TestTheStoreHangs(t *testing.T) {
 	p.Ready()
 	again := pos.ask("POST", v2+"/sessions", order(2, 30, ""), "Idempotency-Key", "sent")
 	require.Equal(t, 201, again.Status, again.Body)
-	require.Contains(t, pos.ask("GET", v2+"/history", "").Body, session, "saved when the store was back")
+	require.Eventually(t, func() bool { // by the flush after that of the sale
+		return strings.Contains(pos.ask("GET", v2+"/history", "").Body, session)
+	}, 30*time.Second, 20*time.Millisecond, "saved when the store was back")
 	require.Equal(t, 0, p.Terminate())
 }
 
