@@ -18,7 +18,8 @@ const (
 	ByTimer By = "timer"
 )
 
-// Enter begins the time of a waiting session: the customer has entered the lane.
+// Enter begins the time of a waiting session: the customer has entered the lane. A session whose start has come by then
+// begins by that: its hardware may have begun it.
 type Enter struct {
 	Session uuid.UUID
 	Age     time.Duration // how long ago; a session does not begin before it was created
@@ -35,7 +36,13 @@ func (cmd Enter) decide(now Instant, c *Change) error {
 	if s.Phase != Waiting {
 		return ErrNotWaiting
 	}
-	c.setSession(c.enter(s, c.afterHold(s.ago(cmd.Age, now)), now), now)
+	entered := s.ago(cmd.Age, now)
+	if c.Lane.StartDue(entered) {
+		s = c.beginByStart(s, entered, now)
+	} else {
+		s = c.enter(s, c.afterHold(entered), now)
+	}
+	c.setSession(s, now)
 	return nil
 }
 
@@ -72,7 +79,7 @@ func (cmd Pause) decide(now Instant, c *Change) error {
 		return err
 	}
 	if c.Lane.StartDue(now) {
-		s = c.beginByStart(s, now)
+		s = c.beginByStart(s, now, now)
 	}
 	switch {
 	case s.InGrace():

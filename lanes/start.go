@@ -113,15 +113,15 @@ func (Begin) decide(now Instant, c *Change) error {
 		return ErrNotWaiting
 	}
 	c.decision.By = ByTimer
-	c.setSession(c.beginByStart(*c.Lane.Session, now), now)
+	c.setSession(c.beginByStart(*c.Lane.Session, now, now), now)
 	return nil
 }
 
-// beginByStart begins the session, whose start has come.
-func (c *Change) beginByStart(s Session, now Instant) Session {
+// beginByStart begins the session, whose start has come, as was noticed at that instant.
+func (c *Change) beginByStart(s Session, noticed, now Instant) Session {
 	began := s.Start.At
-	if now.Since(began) > beginsLateAfter {
-		began = now
+	if noticed.Since(began) > beginsLateAfter {
+		began = noticed
 	}
 	return c.enter(s, c.afterHold(began), now)
 }
