@@ -38,9 +38,9 @@ func TestTheStoreHangs(t *testing.T) {
 	p.Ready()
 	again := pos.ask("POST", v2+"/sessions", order(2, 30, ""), "Idempotency-Key", "sent")
 	require.Equal(t, 201, again.Status, again.Body)
-	require.Eventually(t, func() bool { // by the flush after that of the sale
+	support.Eventually(t, "the stop is saved when the store is back", func() bool { // by the flush after that of the sale
 		return strings.Contains(pos.ask("GET", v2+"/history", "").Body, session)
-	}, 30*time.Second, 20*time.Millisecond, "saved when the store was back")
+	})
 	require.Equal(t, 0, p.Terminate())
 }
 
