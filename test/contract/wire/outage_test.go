@@ -38,7 +38,8 @@ func TestTheStoreHangs(t *testing.T) {
 	p.Ready()
 	again := pos.ask("POST", v2+"/sessions", order(2, 30, ""), "Idempotency-Key", "sent")
 	require.Equal(t, 201, again.Status, again.Body)
-	support.Eventually(t, "the stop is saved when the store is back", func() bool { // by the flush after that of the sale
+	// By the flush after that of the sale.
+	support.Eventually(t, "the stop is saved when the store is back", func() bool {
 		return strings.Contains(pos.ask("GET", v2+"/history", "").Body, session)
 	})
 	require.Equal(t, 0, p.Terminate())
