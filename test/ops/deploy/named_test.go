@@ -74,10 +74,10 @@ func TestWhatIsNamedIsThere(t *testing.T) {
 					has = append(has, m.label)
 				}
 				for label := range shown.labels {
-					program.checkLabels("rules_test.yaml: "+input.Series, has, label)
+					program.checkLabels("the tests of the rules: "+input.Series, has, label)
 				}
 				for _, label := range has {
-					program.checkLabels("rules_test.yaml: "+input.Series,
+					program.checkLabels("the tests of the rules: "+input.Series,
 						slices.AppendSeq(slices.Clone(prometheusLabels), maps.Keys(shown.labels)), label)
 				}
 			}

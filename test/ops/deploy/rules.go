@@ -10,9 +10,11 @@ import (
 
 const (
 	rulesFile = "../../../deploy/prometheus/rules.yaml"
-	testsFile = "../../../deploy/prometheus/rules_test.yaml"
 	runbook   = "docs/operators.md"
 )
+
+// testsFiles have the tests of the rules.
+var testsFiles = []string{"../../../deploy/prometheus/rules_test.yaml", "../../../deploy/prometheus/days_test.yaml"}
 
 // alert is one alert rule.
 type alert struct {
@@ -32,7 +34,7 @@ func alerts(t testing.TB) (all []alert) {
 	return all
 }
 
-// ruleTestFile is the tests of the rules: the series that they make up, and when which alert is to fire.
+// ruleTestFile is a file of tests of the rules: the series that they make up, and when which alert is to fire.
 type ruleTestFile struct {
 	Tests []struct {
 		InputSeries   []struct{ Series string } `yaml:"input_series"`
@@ -44,8 +46,12 @@ type ruleTestFile struct {
 }
 
 func ruleTests(t testing.TB) (all ruleTestFile) {
-	read(t, testsFile, &all)
-	require.NotEmpty(t, all.Tests)
+	for _, path := range testsFiles {
+		var file ruleTestFile
+		read(t, path, &file)
+		require.NotEmpty(t, file.Tests, path)
+		all.Tests = append(all.Tests, file.Tests...)
+	}
 	return all
 }
 

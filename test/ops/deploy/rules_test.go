@@ -18,7 +18,7 @@ func TestTheRulesAreRules(t *testing.T) {
 
 // Every alert fires when it should, says what its test says, and is quiet before.
 func TestTheRulesFireAsTheirTestsSay(t *testing.T) {
-	promtool(t, "test", "rules", testsFile)
+	promtool(t, append([]string{"test", "rules"}, testsFiles...)...)
 
 	fires, quiet := map[string]bool{}, map[string]bool{}
 	for _, trial := range ruleTests(t).Tests {
