@@ -88,9 +88,6 @@ func (k *laneLink) carryOut(fx hardware.Effects, now lanes.Instant) {
 	if fx.Lock { // only then: all lanes of the range share the board's lock
 		k.r.board.PublishLocked(k.lane, k.line.Locked())
 	}
-	if fx.Known {
-		k.r.board.PublishHardware(k.lane, k.line.Hardware())
-	}
 	if fx.HangUp != nil {
 		k.r.tree.Send(k.connection, &disconnect{k.newest, fx.HangUp})
 	}
@@ -121,6 +118,9 @@ func (k *laneLink) carryOut(fx hardware.Effects, now lanes.Instant) {
 	}
 	if fx.Confirmed {
 		k.confirmHolds()
+	}
+	if fx.Known {
+		k.r.board.PublishHardware(k.lane, k.line.Hardware())
 	}
 }
 

@@ -54,7 +54,6 @@ type Moment struct {
 // Effects is what follows, to be carried out in the order of the fields.
 type Effects struct {
 	Lock       bool        // Locked is another than before: show it
-	Known      bool        // Hardware likewise
 	HangUp     error       // end the connection, or the dial under way, for this reason
 	Down       *Down       // the link is down: dial again after the back-off
 	Dial       bool        // dial now
@@ -64,6 +63,7 @@ type Effects struct {
 	Shown      bool        // Link or NotUsable is another than before: show it
 	Released   bool        // the controller has confirmed that it is not held, as is wanted
 	Confirmed  bool        // the newest state is in force: HasInForce tells which
+	Known      bool        // Hardware is another than before: show it, which nobody waits for
 }
 
 // Down is why and for how long the link is down.

@@ -136,9 +136,6 @@ func (s *story) describe(fx hardware.Effects) string {
 	if fx.Lock {
 		line("show: locked %t", s.line.Locked())
 	}
-	if fx.Known {
-		line("known: %s", describeHardware(s.line.Hardware()))
-	}
 	if fx.HangUp != nil {
 		line("hang up: %v", fx.HangUp)
 	}
@@ -166,6 +163,9 @@ func (s *story) describe(fx hardware.Effects) string {
 	}
 	if fx.Confirmed {
 		line("in force: held %t", s.line.HasInForce(true))
+	}
+	if fx.Known {
+		line("known: %s", describeHardware(s.line.Hardware()))
 	}
 	if b.Len() == 0 {
 		return "nothing\n"
