@@ -248,7 +248,8 @@ func (l *laneActor) start(ctx actor.Context) {
 	l.lane, l.work = lanes.Lane{ID: l.id}, l.r.works.Of(l.id)
 	started := l.now
 	l.unproven = &started
-	l.r.board.PublishLocked(l.id, false) // what an earlier life has shown
+	// An earlier life may have shown something else.
+	l.r.board.PublishLocked(l.id, false)
 	l.r.board.PublishHardware(l.id, lanes.Hardware{})
 	l.link = laneLink{r: l.r, lane: l.id, self: l.self, shown: l.publishLink}
 	l.link.start(ctx, l.now)

@@ -42,7 +42,7 @@ type Line struct {
 	sawOpen  bool        // the state that was confirmed last is not a held one
 	deciding bool        // the controller came up locked, and the range decides whether it may be released
 
-	known lanes.Hardware // for operators: nothing here depends on it
+	known lanes.Hardware // what operators are shown: nothing else here depends on it
 }
 
 // Moment is when something happens.
@@ -63,7 +63,7 @@ type Effects struct {
 	Shown      bool        // Link or NotUsable is another than before: show it
 	Released   bool        // the controller has confirmed that it is not held, as is wanted
 	Confirmed  bool        // the newest state is in force: HasInForce tells which
-	Known      bool        // Hardware is another than before: show it, which nobody waits for
+	Known      bool        // Hardware is another than before: show it, last, as nobody waits for it
 }
 
 // Down is why and for how long the link is down.
@@ -294,6 +294,7 @@ func (l *Line) Locked() bool { return l.locked }
 // Hardware returns what operators are shown.
 func (l *Line) Hardware() lanes.Hardware { return l.known }
 
+// hardwareState is what operators are shown of a state that is wanted, or known to be in force, from now on.
 func hardwareState(state *link.State, now lanes.Instant) *lanes.HardwareState {
 	shown := &lanes.HardwareState{Since: now.Wall, Hold: state.Hold}
 	if s := state.Session; s != nil {

@@ -13,7 +13,7 @@ import (
 type hardwareView struct {
 	Stage   *lanes.Stage   `json:"stage"` // of what is wanted; null: nothing is, as the lane is not loaded
 	Wanted  *hardwareState `json:"wanted"`
-	Applied *hardwareState `json:"applied"`  // null: the controller has said nothing since this process has loaded the range
+	Applied *hardwareState `json:"applied"`  // null: the controller has said nothing since the range was loaded
 	InHello bool           `json:"in_hello"` // that was in its hello, and it has confirmed nothing since
 }
 
