@@ -3,12 +3,13 @@ package actors
 import (
 	"cmp"
 	"context"
-	"runtime"
+	"iter"
 	"time"
 
 	"github.com/google/uuid"
 
 	"rangegate/actors/clock"
+	"rangegate/actors/commit"
 	"rangegate/actors/delivery"
 	"rangegate/actors/idempotency"
 	"rangegate/actors/supervised"
@@ -18,45 +19,36 @@ import (
 // Observer is what operators see of a range's actors, and do with them. Its methods may be called from any goroutine.
 type Observer struct{ r *Range }
 
-// lanesInATurn is how many lanes are looked at before the goroutines that wait have their turn: a look at
-// 10,000 lanes takes tens of milliseconds, and no session may be stopped so much later.
-const lanesInATurn = 64
-
 // Observed returns every actor of the range as its operator sees it: the range's own, those of its webhooks,
 // then each lane in display order with its connection behind it. None of them is asked.
-func (o *Observer) Observed() []lanes.Observed {
-	r := o.r
-	seen := observation{r: r, now: r.clock.Now().Wall, settings: r.settings(), lanes: map[actorOf]supervised.Activity{}}
-	backlog := r.committer.Backlog()
-	seen.outage, seen.unsaved = backlog.Outage, backlog.Lanes
-	seen.holds = r.Holds()
-	seen.events = map[string]supervised.Activity{}
-	for _, activity := range r.tree.Activities() {
-		switch {
-		case activity.Lane != uuid.Nil:
-			seen.lanes[actorOf{activity.Lane, activity.Kind}] = activity
-		case activity.Kind == rangeKind:
-			seen.root = activity
-		default:
-			seen.events[activity.Actor] = activity
+func (o *Observer) Observed() iter.Seq[lanes.Observed] {
+	return func(yield func(lanes.Observed) bool) {
+		seen := o.look(o.r.tree.Activities())
+		if !yield(seen.ofRange()) {
+			return
+		}
+		for _, webhook := range o.r.delivery.Health() {
+			if !yield(seen.ofEvents(webhook)) {
+				return
+			}
+		}
+		for status, link := range o.r.board.All() {
+			if !yield(seen.ofLane(status)) || !yield(seen.ofConnection(status, link)) {
+				return
+			}
 		}
 	}
-	statuses, links := r.board.Lanes(), r.board.LinkProblems()
-	all := make([]lanes.Observed, 0, 2*len(statuses)+1+len(seen.events))
-	all = append(all, seen.ofRange(backlog.Writes))
-	for _, webhook := range r.delivery.Health() {
-		all = append(all, seen.ofEvents(webhook))
+}
+
+// ObservedLane returns the two actors of one lane as Observed would, without looking at the others. It returns nil for
+// a lane of another range.
+func (o *Observer) ObservedLane(lane uuid.UUID) []lanes.Observed {
+	status, link, found := o.r.board.LinkProblem(lane)
+	if !found {
+		return nil
 	}
-	for i, status := range statuses {
-		if i%lanesInATurn == lanesInATurn-1 {
-			runtime.Gosched()
-		}
-		all = append(all, seen.ofLane(status))
-		if i < len(links) && links[i].Lane == status.ID { // else the layout has changed in between
-			all = append(all, seen.ofConnection(status, links[i]))
-		}
-	}
-	return all
+	seen := o.look(o.r.tree.ActivitiesOf(lane))
+	return []lanes.Observed{seen.ofLane(status), seen.ofConnection(status, link)}
 }
 
 // ServedSince returns when this process began to load the range. What only processes remember is from then on.
@@ -113,21 +105,51 @@ func (o *Observer) StoreHealth() lanes.StoreHealth {
 
 // observation is what one look at the actors of a range is made of.
 type observation struct {
-	r        *Range
-	now      time.Time
-	settings *settings
-	outage   lanes.StoreOutage
-	unsaved  map[uuid.UUID]lanes.LaneUnsaved
-	holds    lanes.Holds
-	root     supervised.Activity
-	events   map[string]supervised.Activity // by the actor's id
-	lanes    map[actorOf]supervised.Activity
+	r          *Range
+	now        time.Time
+	settings   *settings
+	backlog    commit.Backlog
+	holds      lanes.Holds
+	activities []supervised.Activity
+	root       supervised.Activity
+	events     map[string]supervised.Activity // by the actor's id
+	lanes      map[actorOf]int32              // in activities
+}
+
+// look begins an observation of the actors that do that.
+func (o *Observer) look(activities []supervised.Activity) *observation {
+	r := o.r
+	seen := &observation{
+		r: r, now: r.clock.Now().Wall, settings: r.settings(), backlog: r.committer.Backlog(), holds: r.Holds(),
+		activities: activities, events: map[string]supervised.Activity{},
+		lanes: make(map[actorOf]int32, len(activities)),
+	}
+	for i, activity := range activities {
+		switch {
+		case activity.Lane != uuid.Nil:
+			seen.lanes[actorOf{activity.Lane, activity.Kind}] = int32(i)
+		case activity.Kind == rangeKind:
+			seen.root = activity
+		default:
+			seen.events[activity.Actor] = activity
+		}
+	}
+	return seen
 }
 
 // actorOf names an actor of a lane.
 type actorOf struct {
 	lane uuid.UUID
 	kind string
+}
+
+// ofActor begins the row of an actor of a lane.
+func (o *observation) ofActor(kind string, lane uuid.UUID) lanes.Observed {
+	var activity supervised.Activity
+	if i, found := o.lanes[actorOf{lane, kind}]; found {
+		activity = o.activities[i]
+	}
+	return o.actor(kind, lane, activity)
 }
 
 // actor begins the row of an actor of that kind.
@@ -142,22 +164,23 @@ func (o *observation) actor(kind string, lane uuid.UUID, activity supervised.Act
 	return row
 }
 
-func (o *observation) ofRange(unsaved int) lanes.Observed {
+func (o *observation) ofRange() lanes.Observed {
 	row := o.actor(rangeKind, uuid.Nil, o.root)
 	notLoaded := o.r.unready.count()
-	row.State, row.Waiting = lanes.StateRunning, unsaved
+	row.State, row.Waiting = lanes.StateRunning, o.backlog.Writes
 	switch {
-	case !o.outage.Since.IsZero():
-		row.State, row.Since = lanes.StateStoreDown, o.outage.Since
+	case !o.backlog.Outage.Since.IsZero():
+		row.State, row.Since = lanes.StateStoreDown, o.backlog.Outage.Since
 	case notLoaded > 0:
 		row.State = lanes.StateStarting
 	}
-	for _, lane := range o.unsaved {
+	for _, lane := range o.backlog.Lanes {
 		if row.Oldest.What == "" || lane.Since.Before(row.Oldest.Since) {
 			row.Oldest = lanes.Awaited{What: "save", Since: lane.Since}
 		}
 	}
-	row.Why, row.Also = row.WhyRange(o.now, o.outage, notLoaded, unsaved, o.r.keys.Count(), idempotency.MaxKeys)
+	row.Why, row.Also = row.WhyRange(o.now, o.backlog.Outage, notLoaded, o.backlog.Writes, o.r.keys.Count(),
+		idempotency.MaxKeys)
 	return row
 }
 
@@ -179,10 +202,11 @@ func (o *observation) ofEvents(webhook delivery.WebhookHealth) lanes.Observed {
 }
 
 func (o *observation) ofLane(status lanes.LaneStatus) lanes.Observed {
-	row, work := o.actor(laneKind, status.ID, o.lanes[actorOf{status.ID, laneKind}]), o.r.works.Of(status.ID).Now()
+	row, work := o.ofActor(laneKind, status.ID), o.r.works.Of(status.ID).Now()
 	row.State, row.Since = cmp.Or(work.State, lanes.StateStarting), work.Since
 	row.Waiting, row.Oldest, row.Late = work.Waiting, work.Oldest, work.Late
-	row.Why, row.Also = row.WhyLane(o.now, status, work, o.unsaved[status.ID], o.outage, o.heldSince(status.Place))
+	row.Why, row.Also = row.WhyLane(o.now, status, work, o.backlog.Lanes[status.ID], o.backlog.Outage,
+		o.heldSince(status.Place))
 	return row
 }
 
@@ -197,7 +221,7 @@ func (o *observation) heldSince(place lanes.Place) (since time.Time) {
 }
 
 func (o *observation) ofConnection(status lanes.LaneStatus, link lanes.LinkProblem) lanes.Observed {
-	row := o.actor(connectionKind, status.ID, o.lanes[actorOf{status.ID, connectionKind}])
+	row := o.ofActor(connectionKind, status.ID)
 	row.State, row.Since = string(link.Link), link.Since
 	if link.Link != lanes.LinkUp {
 		_, link.Awaits = o.settings.awaiter(status.ID)

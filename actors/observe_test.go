@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
 	"rangegate/lanes"
@@ -15,7 +16,7 @@ import (
 
 // observed returns the row of an actor of the i-th lane, or with -1 that of the range or its events.
 func (f *fixture) observed(kind string, i int) lanes.Observed {
-	for _, row := range f.Observed() {
+	for row := range f.Observed() {
 		if row.Kind == kind && (i < 0 || row.Lane == f.laneID(i)) {
 			return row
 		}
@@ -53,7 +54,7 @@ func TestNothingHoldsUpARangeInOrder(t *testing.T) {
 		f.stop(session)
 		f.setHold(f.laneScope(1))
 		f.advance(time.Minute)
-		rows := f.Observed()
+		rows := slices.Collect(f.Observed())
 		var kinds []string
 		for _, row := range rows {
 			kinds = append(kinds, row.Kind)
@@ -65,6 +66,9 @@ func TestNothingHoldsUpARangeInOrder(t *testing.T) {
 		require.Equal(t, []string{rangeKind, eventsKind, laneKind, connectionKind, laneKind, connectionKind}, kinds)
 		require.Equal(t, "Lane 1", rows[2].Name)
 		require.Equal(t, []string{lanes.StateReady, "up"}, []string{rows[2].State, rows[3].State})
+		require.Equal(t, rows[2:4], f.ObservedLane(f.laneID(0)))
+		require.Equal(t, rows[4:6], f.ObservedLane(f.laneID(1)))
+		require.Empty(t, f.ObservedLane(uuid.New()))
 	})
 }
 
@@ -335,7 +339,7 @@ func TestAReloadChangesWhatIsObserved(t *testing.T) {
 		added := makePlaces(1)[0]
 		require.NoError(t, f.reload(false, func(s *Settings) { s.Layout.Lanes = append(s.Layout.Lanes[1:], added) }))
 		synctest.Wait()
-		rows := f.Observed()
+		rows := slices.Collect(f.Observed())
 		require.Len(t, rows, 6)
 		for _, row := range rows {
 			require.NotEqual(t, gone, row.Lane)

@@ -7,10 +7,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"iter"
 	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -58,7 +60,13 @@ var actorHealth = func() lanes.ActorHealth {
 func (s *fakeOperatedRange) Actors() lanes.ActorHealth { return actorHealth }
 
 // Observed is a range with one lane, which is saving; its link is down.
-func (s *fakeOperatedRange) Observed() []lanes.Observed {
+func (s *fakeOperatedRange) Observed() iter.Seq[lanes.Observed] {
+	return slices.Values(observedActors())
+}
+
+func (s *fakeOperatedRange) ObservedLane(uuid.UUID) []lanes.Observed { return observedActors()[2:] }
+
+func observedActors() []lanes.Observed {
 	lane, now := uuid.MustParse(theLane), time.Now()
 	return []lanes.Observed{
 		{Kind: "range", State: lanes.StateRunning, Taken: 3},

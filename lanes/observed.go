@@ -130,8 +130,10 @@ func lasts(now, since time.Time, atLeast time.Duration, why Why) *Why {
 	if since.IsZero() || now.Sub(since) < atLeast {
 		return nil
 	}
-	why.Since = since
-	return &why
+	lasting := new(Why) // why itself would be allocated at each call, most of which return nil
+	*lasting = why
+	lasting.Since = since
+	return lasting
 }
 
 // mostUrgent returns the first reason that there is, and the others.

@@ -205,3 +205,30 @@ func TestWhatIsSavedOfALaneIsShown(t *testing.T) {
 	_, again, _ := b.Changes(0)
 	require.Equal(t, version, again, "twice is no change")
 }
+
+// All lanes are read in display order, however many turns it takes, and nobody who publishes waits for the end. A
+// layout that shrinks meanwhile ends it.
+func TestAllLanesAreReadInTurns(t *testing.T) {
+	for _, n := range []int{0, 1, lanesInATurn - 1, lanesInATurn, lanesInATurn + 1, 3 * lanesInATurn} {
+		b, all := fullBoard(n)
+		var read []uuid.UUID
+		for status, link := range b.All() {
+			require.Equal(t, status.ID, link.Lane)
+			read = append(read, status.ID)
+			b.Publish(changed(all, len(read)))
+		}
+		want := []uuid.UUID(nil)
+		for _, lane := range all {
+			want = append(want, lane.ID)
+		}
+		require.Equal(t, want, read, "%d lanes", n)
+	}
+	b, _ := fullBoard(3 * lanesInATurn)
+	read := 0
+	for range b.All() {
+		if read++; read == 1 {
+			b.Arrange(lanes.Layout{}, nil)
+		}
+	}
+	require.Equal(t, lanesInATurn, read)
+}

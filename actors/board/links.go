@@ -2,6 +2,8 @@ package board
 
 import (
 	"cmp"
+	"iter"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -104,18 +106,60 @@ func (v *View) Lane(id uuid.UUID) (status lanes.LaneStatus, link lanes.LinkHealt
 	return v.lanes[i], linkHealth(&v.lanes[i], v.failures[id]), true
 }
 
-// LinkProblems returns what is known of each lane's link, in display order. It says of none how it is reached.
-func (v *View) LinkProblems() []lanes.LinkProblem {
+// LinkProblem is one lane, and what is known of its link but how it is reached. found is false for a lane of another
+// range.
+func (v *View) LinkProblem(id uuid.UUID) (status lanes.LaneStatus, link lanes.LinkProblem, found bool) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	all := make([]lanes.LinkProblem, len(v.lanes))
-	for i := range v.lanes {
-		failures := v.failures[v.lanes[i].ID]
-		all[i] = lanes.LinkProblem{
-			LinkHealth: linkHealth(&v.lanes[i], failures), InRow: failures.inRow, RetryAt: failures.retryAt,
+	i, found := v.places[id]
+	if !found {
+		return lanes.LaneStatus{}, lanes.LinkProblem{}, false
+	}
+	return v.lanes[i], v.linkProblem(i), true
+}
+
+// lanesInATurn is how many lanes All reads before whoever waits has its turn: it takes tens of milliseconds for 10,000,
+// and no session may be stopped so much later.
+const lanesInATurn = 64
+
+// All are all lanes in display order with what is known of their links but how they are reached: each as it is when it
+// is come to. A lane may be missed, or come twice, where the layout changes meanwhile.
+func (v *View) All() iter.Seq2[lanes.LaneStatus, lanes.LinkProblem] {
+	return func(yield func(lanes.LaneStatus, lanes.LinkProblem) bool) {
+		var statuses [lanesInATurn]lanes.LaneStatus
+		var links [lanesInATurn]lanes.LinkProblem
+		for from := 0; ; from += lanesInATurn {
+			n := v.read(from, statuses[:], links[:])
+			for i := range n {
+				if !yield(statuses[i], links[i]) {
+					return
+				}
+			}
+			if n < lanesInATurn {
+				return
+			}
+			runtime.Gosched()
 		}
 	}
-	return all
+}
+
+// read fills both with the lanes from that place on, and returns how many it has read.
+func (v *View) read(from int, statuses []lanes.LaneStatus, links []lanes.LinkProblem) (n int) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	n = copy(statuses, v.lanes[min(from, len(v.lanes)):])
+	for i := range n {
+		links[i] = v.linkProblem(int32(from + i))
+	}
+	return n
+}
+
+// linkProblem is what is known of the link of the lane at that place. v.mu is held.
+func (v *View) linkProblem(place int32) lanes.LinkProblem {
+	failures := v.failures[v.lanes[place].ID]
+	return lanes.LinkProblem{
+		LinkHealth: linkHealth(&v.lanes[place], failures), InRow: failures.inRow, RetryAt: failures.retryAt,
+	}
 }
 
 func linkHealth(lane *lanes.LaneStatus, failures linkFailures) lanes.LinkHealth {

@@ -2,6 +2,9 @@ package supervised
 
 import (
 	"context"
+	"maps"
+	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,18 +23,30 @@ type Activity struct {
 	Taken   uint64        // messages since it was spawned
 }
 
+// actorsInATurn is how many actors are looked at before whoever waits has its turn: 20,000 take about 10 ms, and no
+// session may be stopped so much later.
+const actorsInATurn = 256
+
 // Activities returns what each actor of the tree does, in no order. No actor is asked, and none waits for longer than a
 // message takes to be noted.
 func (t *Tree) Activities() []Activity {
-	t.mailboxes.mu.Lock()
-	all := make([]*mailbox, 0, len(t.mailboxes.of))
-	for _, m := range t.mailboxes.of {
-		all = append(all, m)
-	}
-	t.mailboxes.mu.Unlock()
+	all := t.mailboxes.all()
 	activities := make([]Activity, len(all))
 	for i, m := range all {
+		if i%actorsInATurn == actorsInATurn-1 {
+			runtime.Gosched()
+		}
 		activities[i] = m.activity()
+	}
+	return activities
+}
+
+// ActivitiesOf returns what the actors of one lane do, as Activities does.
+func (t *Tree) ActivitiesOf(lane uuid.UUID) (activities []Activity) {
+	for _, m := range t.mailboxes.all() {
+		if LaneOf(m.self) == lane {
+			activities = append(activities, m.activity())
+		}
 	}
 	return activities
 }
@@ -103,6 +118,12 @@ func (all *mailboxes) get(self *actor.PID) *mailbox {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	return all.of[self.GetId()]
+}
+
+func (all *mailboxes) all() []*mailbox {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	return slices.AppendSeq(make([]*mailbox, 0, len(all.of)), maps.Values(all.of))
 }
 
 func (all *mailboxes) drop(self *actor.PID) {

@@ -84,7 +84,9 @@ func (s *observerOf) actors(_ context.Context, w wanted) (actorsView, error) {
 	if err := s.knows(w.rangeID); err != nil {
 		return actorsView{}, err
 	}
-	return viewOfTable(s.looks.now(), w), nil
+	var view actorsView
+	s.looks.read(func(newest look) { view = viewOfTable(newest, w) })
+	return view, nil
 }
 
 // follow sends the table, and again whenever it is another one.

@@ -64,7 +64,7 @@ func NewAdvisories(settings AdvisorySettings, registry prometheus.Registerer) *A
 	for code := range advisoryRules {
 		a.open.WithLabelValues(string(code))
 	}
-	a.looks.take = func(time.Time) []observed { return lookAtAll(settings.Ranges(), settings.Range, settings.Router) }
+	a.looks.take = lookAtAll(settings.Ranges, settings.Range, settings.Router)
 	return a
 }
 
@@ -98,10 +98,13 @@ func (a *Advisories) update() {
 				Msg("the advisories could not be brought up to date")
 		}
 	}()
-	seen, readings := a.looks.now(), a.Readings()
+	readings := a.Readings()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	changed := a.tracker.compare(seen.at, a.signs.conditions(seen, readings, a.RangeName))
+	var changed []Advisory
+	a.looks.read(func(newest look) {
+		changed = a.tracker.compare(newest.at, a.signs.conditions(newest, readings, a.RangeName))
+	})
 	for i := range changed {
 		a.record(&changed[i])
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"maps"
 	"os"
 	"slices"
@@ -334,8 +335,8 @@ type oneRange struct {
 	actors func() []lanes.Observed
 }
 
-func (r oneRange) Layout() lanes.Layout       { return lanes.Layout{Name: "North range"} }
-func (r oneRange) Observed() []lanes.Observed { return r.actors() }
+func (r oneRange) Layout() lanes.Layout               { return lanes.Layout{Name: "North range"} }
+func (r oneRange) Observed() iter.Seq[lanes.Observed] { return slices.Values(r.actors()) }
 
 // followed is the advisories of one range whose only lane is as why says.
 type followed struct {

@@ -25,6 +25,7 @@ package observer
 import (
 	"context"
 	"embed"
+	"iter"
 	"net/http"
 	"slices"
 	"strings"
@@ -47,7 +48,9 @@ type Range interface {
 	Layout() lanes.Layout
 	Actors() lanes.ActorHealth
 	// Observed returns every actor of the range: its own, those of its webhooks, and each lane with its connection.
-	Observed() []lanes.Observed
+	Observed() iter.Seq[lanes.Observed]
+	// ObservedLane returns the actors of one lane likewise; nil for a lane of another range.
+	ObservedLane(lane uuid.UUID) []lanes.Observed
 	// LaneActor returns the health of one of the range's lanes.
 	LaneActor(lane uuid.UUID) (health lanes.LaneHealth, found bool)
 	// Reconnect has the link to a lane's hardware made anew, on record for who. Errors: lanes.ErrLaneNotFound and those
@@ -130,9 +133,9 @@ type observerOf struct {
 // Mount puts the observer under /observer and the JSON of older scripts under /actors, behind the guard. The page is
 // public: it gets its data with the operator's token.
 func Mount(r chi.Router, a *endpoint.API, settings Settings, guard func(http.Handler) http.Handler) {
-	s := &observerOf{Settings: settings, looks: &looks{take: func(time.Time) []observed {
-		return lookAtAll(settings.Ranges(), settings.Range, settings.Router)
-	}}}
+	s := &observerOf{
+		Settings: settings, looks: &looks{take: lookAtAll(settings.Ranges, settings.Range, settings.Router)},
+	}
 	if s.Advisories != nil {
 		s.looks = &s.Advisories.looks
 	}
@@ -274,29 +277,37 @@ func (s *observerOf) overview(_ context.Context, rangeID uuid.UUID) (overview, e
 	return all.bounded(), nil
 }
 
-// lookAtAll sees every actor of this node. A range that does not run here is one row.
-func lookAtAll(ranges []uuid.UUID, rangeOf func(uuid.UUID) (Range, error), router *routing.Router) (all []observed) {
-	for _, id := range ranges {
-		r, err := rangeOf(id)
-		if err == nil {
-			name, actors := r.Layout().Name, r.Observed()
-			all = slices.Grow(all, len(actors))
-			for _, actor := range actors {
-				all = append(all, observed{actor, id, name})
+// lookAtAll returns what appends every actor of this node. A range that does not run here is one row.
+func lookAtAll(
+	ranges func() []uuid.UUID, rangeOf func(uuid.UUID) (Range, error), router *routing.Router,
+) func(into []observed) []observed {
+	return func(into []observed) []observed {
+		for _, id := range ranges() {
+			r, err := rangeOf(id)
+			if err != nil {
+				into = append(into, observed{notRunning(id, err, router), id, ""})
+				continue
 			}
-			continue
-		}
-		row := lanes.Observed{Kind: "range", State: elsewhere}
-		if _, owned := router.Elsewhere(id); !owned {
-			var reason string
-			if row.State, reason = stateOf(err); reason == "" {
-				reason = err.Error()
+			name := r.Layout().Name
+			for actor := range r.Observed() {
+				into = append(into, observed{actor, id, name})
 			}
-			row.Why = &lanes.Why{Code: lanes.WhyNotRunning, Error: reason}
 		}
-		all = append(all, observed{row, id, ""})
+		return into
 	}
-	return all
+}
+
+// notRunning is the row of a range that does not run here, for that reason.
+func notRunning(id uuid.UUID, reason error, router *routing.Router) lanes.Observed {
+	row := lanes.Observed{Kind: "range", State: elsewhere}
+	if _, owned := router.Elsewhere(id); !owned {
+		var detail string
+		if row.State, detail = stateOf(reason); detail == "" {
+			detail = reason.Error()
+		}
+		row.Why = &lanes.Why{Code: lanes.WhyNotRunning, Error: detail}
+	}
+	return row
 }
 
 // lane shows a lane of any range, with its actors.
@@ -308,10 +319,8 @@ func (s *observerOf) lane(_ context.Context, id uuid.UUID) (laneView, error) {
 	now, name := time.Now(), r.Layout().Name
 	view := viewOf(now, rangeID, name, health)
 	view.Controller = viewOfController(health.Link.Link, r.LinkChanges(id))
-	for _, actor := range r.Observed() {
-		if actor.Lane == id {
-			view.Actors = append(view.Actors, viewOfActor(now, observed{actor, rangeID, name}))
-		}
+	for _, actor := range r.ObservedLane(id) {
+		view.Actors = append(view.Actors, viewOfActor(now, observed{actor, rangeID, name}))
 	}
 	return view, nil
 }

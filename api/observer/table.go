@@ -36,7 +36,7 @@ type look struct {
 
 // looks takes one look for all who want one of the same second.
 type looks struct {
-	take func(now time.Time) []observed
+	take func(into []observed) []observed // appends every actor
 
 	mu     sync.Mutex
 	newest look
@@ -51,11 +51,13 @@ type encoded struct {
 	err     error
 }
 
-func (l *looks) now() look {
+// read has the newest look read. It is not valid afterwards: the next look takes its place in memory, which for 10,000
+// lanes is 8 MB.
+func (l *looks) read(by func(newest look)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.refresh()
-	return l.newest
+	by(l.newest)
 }
 
 // encoded returns the table, which is encoded once for all who want the same.
@@ -77,7 +79,7 @@ func (l *looks) refresh() {
 	if l.shown != nil && now.Sub(l.newest.at) < l.pause {
 		return
 	}
-	l.newest, l.shown = look{now, l.take(now)}, map[wanted]*encoded{}
+	l.newest, l.shown = look{now, l.take(l.newest.actors[:0])}, map[wanted]*encoded{}
 	l.pause = min(max(refreshEvery, observedShare*time.Since(now)), lookEvery)
 }
 

@@ -77,14 +77,14 @@ func TestObserversShareALook(t *testing.T) {
 	for took, want := range map[time.Duration]int{0: 10, 40 * time.Millisecond: 10, 200 * time.Millisecond: 2} {
 		synctest.Test(t, func(t *testing.T) {
 			taken := 0
-			l := looks{take: func(time.Time) []observed {
+			l := looks{take: func([]observed) []observed {
 				taken++
 				time.Sleep(took)
 				return nil
 			}}
 			for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 				for range 10 {
-					l.now()
+					l.read(func(look) {})
 				}
 			}
 			require.InDelta(t, want, taken, 1, took)
@@ -97,7 +97,7 @@ func TestObserversShareALook(t *testing.T) {
 func TestObserversShareATable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		actors := manyActors(10)
-		l := looks{take: func(time.Time) []observed { return actors }}
+		l := looks{take: func([]observed) []observed { return actors }}
 		all, one := wanted{order: byUrgency, limit: 100}, wanted{order: byUrgency, limit: 1}
 		first := l.encoded(all)
 		require.Same(t, first, l.encoded(all))

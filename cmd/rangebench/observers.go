@@ -44,15 +44,15 @@ func measureObserved(ctx context.Context, t *trial) error {
 	core := figures.Figure{
 		Name: "core", Unit: "% CPU", Goal: figures.Below(5), What: "of one core, for the ten observers",
 	}
-	for round := range t.rounds(2) {
-		t.say("round %d of %d, with observers", round+1, t.rounds(2))
+	for round := range t.rounds(4) {
+		t.say("round %d of %d, with observers", round+1, t.rounds(4))
 		with, err := t.ours(ctx, round, func(ctx context.Context) ([]float64, error) {
 			return e.observed(ctx, t, true)
 		})
 		if err != nil {
 			return err
 		}
-		t.say("round %d of %d, without", round+1, t.rounds(2))
+		t.say("round %d of %d, without", round+1, t.rounds(4))
 		alone, err := e.observed(ctx, t, false)
 		if err != nil {
 			return err
