@@ -13,7 +13,7 @@ import (
 
 // Lines and columns are known of what is found after the reading of a configuration that keeps every rule: of a
 // setting without effect, of what is left open, and of certificates. What a variable has set has its name. check
-// --offline, the pre-flight and a start that fails say the same.
+// --offline, the pre-flight, the log of a start and the error of one that fails say the same.
 func TestWhatIsFoundAfterTheReadingHasItsPlace(t *testing.T) {
 	t.Chdir(t.TempDir())
 	require.NoError(t, os.WriteFile("rangegate.yaml", []byte(`environment: production
@@ -65,7 +65,9 @@ ranges:
 		require.Regexp(t, regexp.MustCompile(`(?m)^`+finding+`$`), said)
 	}
 
-	_, err = play(serve{Config: "rangegate.yaml"})
+	said, err = play(serve{Config: "rangegate.yaml"})
+	require.Regexp(t, `"path":"ranges\[0\]\.purchasing","at":"rangegate\.yaml:11:17",.*"configured, and has no effect"`, said)
+	require.Regexp(t, `"path":"operations\.address","at":"rangegate\.yaml:5:12","remedy":`, said)
 	require.ErrorAs(t, err, &gateway.Misconfigured{})
 	require.EqualError(t, err, "http.tls.certificate: open c.pem: no such file or directory (rangegate.yaml:3:51)")
 }

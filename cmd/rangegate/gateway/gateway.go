@@ -202,13 +202,26 @@ func (g *Gateway) Alive(ctx context.Context) error { return g.actors.Alive(ctx) 
 // startLog says what of the configuration has no effect, and what it leaves open to others.
 func (g *Gateway) startLog(context.Context) error {
 	setLogLevel(g.settings.Config.Log.Level)
+	places := g.places()
 	for _, unused := range g.settings.Config.Unused() {
-		g.log.Warn().Str("path", unused).Msg("configured, and has no effect")
+		warnOf(g.log, unused, places).Msg("configured, and has no effect")
 	}
 	for _, open := range g.settings.Config.Exposures() {
-		g.log.Warn().Str("path", open.Path).Str("remedy", open.Remedy).Msg(open.Problem)
+		warnOf(g.log, open.Path, places).Str("remedy", open.Remedy).Msg(open.Problem)
 	}
 	return nil
+}
+
+// warnOf begins a warning about the setting with that path. Where it is known, at is where that stands:
+// FILE:LINE:COLUMN, or the name of a variable.
+func warnOf(log zerolog.Logger, path string, places config.Places) *zerolog.Event {
+	line := log.Warn().Str("path", path)
+	if places != nil {
+		if at := places(path).String(); at != "" {
+			line.Str("at", at)
+		}
+	}
+	return line
 }
 
 func (g *Gateway) openStore(ctx context.Context) error {
