@@ -3,6 +3,7 @@ package nodes
 import (
 	"fmt"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -116,7 +117,7 @@ func (m *modelNodes) do(s ownership.Step, decisions map[int]int) {
 }
 
 // decides compares what the node knows and does. The numbers: node, range = action, record: epoch, owner, dead,
-// here: epoch, busy, lease: draining, failed, others, may claim, may take over.
+// here: epoch, busy, lease: draining, failed, others, may claim, may take over, gives it away.
 func (m *modelNodes) decides(n []int) {
 	node, self := n[0], m.run(n[0])
 	l, now := &m.leases[node], m.clocks[node].Add(ttl/renewals)
@@ -139,6 +140,9 @@ func (m *modelNodes) decides(n []int) {
 	if n[3] > 0 || r.here { // else the keeper has not read the record yet
 		v.ranges = []rangeView{r}
 	}
+	if n[13] == 1 {
+		m.drain(&v)
+	}
 	p := decide(v)
 	decided := 0
 	switch {
@@ -154,6 +158,16 @@ func (m *modelNodes) decides(n []int) {
 		decided = map[string]int{again: 5, unowned: 6, takeOver: 7}[p.claim[0].reason]
 	}
 	m.same(modelActions[n[2]], modelActions[decided], "what it does next")
+}
+
+// drain has the node's own lease say that it has given the range away.
+func (m *modelNodes) drain(v *view) {
+	v.leases = slices.Clone(v.leases)
+	for i := range v.leases {
+		if v.leases[i].Run == v.self {
+			v.leases[i].Drained = []store.Drained{{Range: m.rangeID, Epoch: 1}}
+		}
+	}
 }
 
 // same prints both sides where model and code differ.

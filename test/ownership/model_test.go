@@ -21,7 +21,19 @@ var short = []configuration{
 	{"two nodes with leases, a fail-over, one is slow", rules, []string{
 		"NODES=2", "LEASES=1", "FAILOVERS=1", "NETWORK=0", "CHANGES=1", "CLAIMS=2", "CRASHES=0", "DRAINS=0",
 	}},
-	{"a range whose owner is lost", takeover, []string{"LOST=1", "FAILOVERS=0", "SUSPENDED=0", "DRAINS=0"}},
+	{"two nodes with leases, a range is given away", rules, []string{
+		"NODES=2", "LEASES=1", "NETWORK=0", "CHANGES=1", "CLAIMS=2", "CRASHES=1", "SLOWED=0", "DRAINS=0", "GIVES=2",
+	}},
+	ownerLost, givenAway,
+}
+
+var ownerLost = configuration{
+	"a range whose owner is lost", takeover, []string{"LOST=1", "FAILOVERS=0", "SUSPENDED=0", "DRAINS=0"},
+}
+
+var givenAway = configuration{
+	"a range that its nodes give away", takeover,
+	[]string{"LOST=0", "FAILOVERS=0", "SUSPENDED=0", "DRAINS=0", "GIVES=2"},
 }
 
 // All together they take minutes, and each up to 4 GB.
@@ -39,6 +51,13 @@ var long = []configuration{
 	}},
 	{"two nodes with leases, a fail-over, both may be slow", rules, []string{
 		"NODES=2", "LEASES=1", "FAILOVERS=1", "NETWORK=0", "CHANGES=1", "CLAIMS=2", "CRASHES=0", "SLOWED=2", "DRAINS=0",
+	}},
+	{"three nodes with leases, a crash, a range is given away", rules, append([]string{"GIVES=1"}, leased.defines...)},
+	{"three nodes with leases, a fail-over, a range is given away", rules, []string{
+		"LEASES=1", "FAILOVERS=1", "NETWORK=0", "CHANGES=1", "CLAIMS=2", "CRASHES=0", "SLOWED=0", "DRAINS=0", "GIVES=1",
+	}},
+	{"a range whose owner is lost, and that its nodes give away", takeover, []string{
+		"LOST=1", "FAILOVERS=0", "SUSPENDED=0", "DRAINS=0", "GIVES=3",
 	}},
 	{"a range whose owner is lost, and a fail-over", takeover, []string{"LOST=1", "SUSPENDED=0", "DRAINS=0"}},
 	{"a range whose owner is suspended, and a fail-over", takeover, []string{"LOST=0", "DRAINS=0"}},
@@ -98,9 +117,10 @@ var planted = []struct {
 			"SLOWED=2", "DRAINS=0",
 		}},
 	},
-	{"the record of a range is read once", "READS_ONCE", "promise 6", false, short[3]},
-	{"only the best node takes a range", "ONLY_THE_BEST", "promise 6", true, short[3]},
-	{"an own range that does not run is left alone", "NOT_AGAIN", "promise 6", true, short[3]},
+	{"the record of a range is read once", "READS_ONCE", "promise 6", false, ownerLost},
+	{"only the best node takes a range", "ONLY_THE_BEST", "promise 6", true, ownerLost},
+	{"an own range that does not run is left alone", "NOT_AGAIN", "promise 6", true, ownerLost},
+	{"a node never takes what it has given away", "GIVEN_FOR_GOOD", "promise 6", false, givenAway},
 }
 
 var suspended = configuration{model: rules, defines: []string{

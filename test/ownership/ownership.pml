@@ -22,8 +22,9 @@
  *               may ever do. With LEASES a full TTL is a promise of those nodes that are not "slow": within it they
  *               have renewed, have noticed another server, and have saved to it. Of a slow node nothing is promised.
  *   routing     A request comes to any node. A wrong route is a request to a node that does not own the range.
- *   balance     A move for balance is the release of a drain, for another reason. Rendezvous hashing chooses the node
- *               of a claim: here it may be any, since safety does not rest on the choice.
+ *   balance     A move for balance is that of a range which an operator has its node give away, for another reason.
+ *               Rendezvous hashing chooses the node of a claim: here it may be any, since safety does not rest on the
+ *               choice.
  *   queues      One change is in a batch. Those behind it have not been sent: they are as if they had not come.
  *   controllers One for a range, which remembers the highest epoch that has spoken to it.
  *
@@ -67,6 +68,9 @@
 #ifndef DRAINS
 #define DRAINS 1
 #endif
+#ifndef GIVES
+#define GIVES 0      /* times that a node is to give one range away, which it does as often as it has it then */
+#endif
 
 #define ALL ((1 << CHANGES) - 1)
 #define X (i * RANGES + r)                     /* node i and range r */
@@ -109,6 +113,7 @@ byte memory[NODES * RANGES];                   /* changes that it knows */
 byte knownEpoch[NODES * RANGES], knownOwner[NODES * RANGES]; /* the record as it was read, of one that is elsewhere */
 bool dead[NODES * RANGES];                     /* that owner had no lease in an answer to a later question */
 bool failed[NODES * RANGES];                   /* it could not be started here */
+bool gives[NODES * RANGES];                    /* it is to be another node's */
 #define KNOWN_EPOCH knownEpoch[X]
 #define KNOWN_OWNER knownOwner[X]
 #else
@@ -152,7 +157,7 @@ bool made[NODES * RANGES];                     /* the flush under way has taken 
 bool lateDenied;                               /* the client was told that the late copy changes nothing */
 
 /* What has happened. */
-byte claims[RANGES], highest[RANGES], crashes, failovers, refusals, slowed, drained, failures;
+byte claims[RANGES], highest[RANGES], crashes, failovers, refusals, slowed, drained, givenAway, failures;
 int odd[RANGES];                             /* odd epochs that were given, as bits */
 
 /* No part of the state. */
@@ -370,9 +375,10 @@ inline learn() {
 #endif
 }
 
-inline load(fails) {
+/* A process that has started knows of no failure, and of nothing that an operator asked the one before for. */
+inline forgetLoads() {
 #if LEASES
-	failed[X] = fails
+	failed[X] = false; gives[X] = false
 #else
 	skip
 #endif
@@ -404,7 +410,7 @@ inline begin(what) {
 #define TAKES_OVER (TAKES && waited[i] && dead[X])
 #endif
 #define DISOWNS (IDLE_HERE && MINE && (drains[i] || failed[X]))
-#define RELEASES (phase[X] == RUNS && drains[i] && others[i] && MAY_CLAIM)
+#define RELEASES (phase[X] == RUNS && (drains[i] || gives[X]) && others[i] && MAY_CLAIM)
 #else
 #define TAKES true
 #define TAKES_OVER true
@@ -503,9 +509,9 @@ end:
 	:: atomic { renewed[i] ->
 		decided = (LETS_GO -> 1 : (NAMES -> 2 : (RELEASES -> 3 : (DISOWNS -> 4 : (CLAIMS_AGAIN -> 5 : (CLAIMS_UNOWNED -> 6 : (CLAIMS_TAKE_OVER -> 7 : 0)))))));
 		knows();
-		printf("@ decides %d %d = %d record %d %d %d here %d %d lease %d %d %d %d %d\n", i, r, decided, given, lost, dead[X],
+		printf("@ decides %d %d = %d record %d %d %d here %d %d lease %d %d %d %d %d gives %d\n", i, r, decided, given, lost, dead[X],
 			(phase[X] == RUNS -> epoch[X] : 0), phase[X] != RUNS && phase[X] != ELSEWHERE, drains[i], failed[X], others[i],
-			MAY_CLAIM, held[i] && waited[i]);
+			MAY_CLAIM, held[i] && waited[i], gives[X]);
 		decided = 0; given = 0; lost = 0
 	}
 #endif
@@ -579,6 +585,13 @@ end:
 		printf("@ fail %d %d if %d %d = %d %d %d\n", i, r, epoch[X], RUN(i), changed, storedEpoch[r], storedOwner[r]);
 		forget();
 		changed = false
+	}
+#endif
+#if LEASES && GIVES
+	/* An operator has it give the range to another node. */
+	:: atomic { renewed[i] && phase[X] == RUNS && !gives[X] && givenAway < GIVES ->
+		printf("@ gives %d %d\n", i, r);
+		givenAway++; gives[X] = true
 	}
 #endif
 	/* It gives the range to another node: a last flush, then the release. */
@@ -693,7 +706,7 @@ inline forgetNode() {
 #endif
 	r = 0;
 	do
-	:: r < RANGES -> forget(); unlearn(); load(false); r++
+	:: r < RANGES -> forget(); unlearn(); forgetLoads(); r++
 	:: else -> break
 	od;
 	r = 0

@@ -129,6 +129,7 @@ func WithLeases(seed int) []string {
 	return []string{
 		"LEASES=1", "CLAIMS=6", "SLOWED=1", "FAILURES=1",
 		budget(seed, "FAILOVERS", 1), budget(seed, "CRASHES", 4), budget(seed, "DRAINS", 2),
+		budget(seed, "GIVES", 3),
 	}
 }
 

@@ -35,6 +35,9 @@
 #ifndef DRAINS
 #define DRAINS 1
 #endif
+#ifndef GIVES
+#define GIVES 0         /* times that an operator has the node that serves the range give it away */
+#endif
 #ifndef BROKEN
 #define BROKEN 1        /* nodes that hold their lease and can never load the range */
 #endif
@@ -56,9 +59,10 @@ bool gap[NODES], seen[NODES];
 byte known[NODES];              /* the owner as it was read */
 bool dead[NODES];               /* that owner had no lease in an answer to a later question */
 byte unowned[NODES];            /* rounds in which nobody had the range */
+byte gave[NODES];               /* its place among those that have given the range away, from 1 on; 0: it has not */
 bool waits[NODES];              /* it could not load the range, and tries again after six TTLs: by then another has it */
 
-byte crashes, lost, failovers, suspended, drained, broke;
+byte crashes, lost, failovers, suspended, drained, given, broke;
 hidden byte k;
 
 #define SERVED(i) (up[i] && runs[i] && epoch[i] == STORED)
@@ -75,17 +79,21 @@ inline raise(i) {
 	epoch[i] = STORED
 }
 
-/* Node 0 is the best node for the range, and node 1 the next. */
+/* Node 0 is the best node for the range, and node 1 the next. Who has given it away comes behind all that have not. */
 #define CANDIDATE(i) (lease[i] && !drains[i])
-#define BETTER(i) ((i > 0 && CANDIDATE(0)) + (i > 1 && CANDIDATE(1)))
+#define BEFORE(i, o) (CANDIDATE(o) && (gave[o] < gave[i] || gave[o] == gave[i] && o < i))
+#define BETTER(i) (BEFORE(i, 0) + BEFORE(i, 1) + BEFORE(i, 2))
 #define OTHERS(i) ((i != 0 && CANDIDATE(0)) || (i != 1 && CANDIDATE(1)) || (i != 2 && CANDIDATE(2)))
 #ifdef ONLY_THE_BEST
 #define TURN(i) (BETTER(i) == 0)
 #else
 #define TURN(i) (unowned[i] > BETTER(i) * PATIENCE)
 #endif
+#define LEAVES(i) (drains[i] && OTHERS(i) || gave[i] && BETTER(i))
 #define MAY_CLAIM(i) (renewals[i] && (!gap[i] || renewals[i] == TTL))
-#ifdef NOT_AGAIN
+#if defined(GIVEN_FOR_GOOD)
+#define WANTS(i) (!gave[i] && (known[i] == i + 1 || known[i] == 0 && TURN(i) || dead[i] && renewals[i] == TTL && TURN(i)))
+#elif defined(NOT_AGAIN)
 #define WANTS(i) (known[i] == 0 && TURN(i) || dead[i] && renewals[i] == TTL && TURN(i))
 #else
 #define WANTS(i) (known[i] == i + 1 || known[i] == 0 && TURN(i) || dead[i] && renewals[i] == TTL && TURN(i))
@@ -131,7 +139,7 @@ proctype Node(byte i) {
 		if                                              /* It does what follows. */
 		:: known[i] != owner                            /* taken */
 		:: known[i] == owner && runs[i] && owner != i + 1 -> owner = i + 1
-		:: known[i] == owner && runs[i] && owner == i + 1 && drains[i] && OTHERS(i) && MAY_CLAIM(i) -> stop(i); owner = 0
+		:: known[i] == owner && runs[i] && owner == i + 1 && LEAVES(i) && MAY_CLAIM(i) -> stop(i); owner = 0
 		:: known[i] == owner && !runs[i] && owner == i + 1 && (drains[i] || waits[i]) -> owner = 0
 		:: known[i] == owner && !runs[i] && WANTS(i) && MAY_CLAIM(i) && !drains[i] && !waits[i] ->
 			raise(i);
@@ -165,12 +173,13 @@ proctype Fault(byte i) {
 		:: else
 		fi;
 		crashedLease = crashedLease || lease[i];
-		up[i] = false; lease[i] = false; drains[i] = false; renewals[i] = 0; gap[i] = false; seen[i] = server;
+		up[i] = false; lease[i] = false; drains[i] = false; gave[i] = 0; renewals[i] = 0; gap[i] = false; seen[i] = server;
 		known[i] = NEVER_READ; dead[i] = false; unowned[i] = 0; waits[i] = false;
 		stop(i)
 	}
 	:: atomic { lease[i] && suspended < SUSPENDED -> suspended++; lease[i] = false }
 	:: atomic { lease[i] && drained < DRAINS -> drained++; drains[i] = true }
+	:: atomic { lease[i] && runs[i] && given < GIVES -> given++; gave[i] = given }
 	:: atomic { broke < BROKEN && !runs[i] -> broke++; broken[i] = true }
 	/* A fail-over: the claim of i is lost, or only who owns the range. It names another one, and leases are lost. */
 	:: atomic { failovers < FAILOVERS ->
