@@ -63,6 +63,7 @@ type cluster struct {
 	ranges []*rangeFixture
 
 	started  time.Duration // how long the first start took, until every range had sold
+	lost     time.Duration // when the fault under way has taken its node away
 	probing  []*client
 	stopWork func() // of the clients that contend for lanes
 	hardware *hardware

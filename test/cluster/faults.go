@@ -48,6 +48,7 @@ var faults = []fault{
 		n.resume()
 		c.askAtOnce(n)
 		c.sleep(0.1)
+		c.lost = now() // in between it has renewed its lease, and kept what the others had not taken
 		return suspend(c, n)
 	}},
 	{"cut off from Redis", elsewhere, 0.5, func(_ *cluster, n *node) func() { return cut(n.redis) }},
@@ -161,17 +162,18 @@ func (c *cluster) reconfigure(nodes ...*node) {
 }
 
 // inflict has a fault happen, from its beginning to its end, and waits until every range is served. It
-// returns how long that took: from the beginning, where other nodes serve the ranges meanwhile, otherwise
+// returns how long that took: from the loss of the node, where other nodes serve the ranges meanwhile, otherwise
 // from the end.
 func (c *cluster) inflict(f fault, on *node) (took served) {
 	c.t.Helper()
 	began := now()
+	c.lost = began
 	end := f.begin(c, on)
 	if f.served == elsewhere {
 		c.avoided.Store(on)
 	}
 	if f.served != afterwards {
-		took = c.waitServed(began)
+		took = c.waitServed(c.lost)
 	}
 	if f.served == elsewhere {
 		c.requireTakenOver(f, took)
