@@ -80,7 +80,7 @@ func (r *Range) LaneActor(lane uuid.UUID) (health lanes.LaneHealth, found bool) 
 	}
 	now := r.clock.Now()
 	health = lanes.LaneHealth{
-		Link: link, Held: status.Lane.Held, Locked: status.Locked, NotUsable: status.NotUsable,
+		Link: link.LinkHealth, Held: status.Lane.Held, Locked: status.Locked, NotUsable: status.NotUsable,
 		Hardware: status.Hardware,
 		Restarts: r.tree.LaneRestarts()[lane], Unsaved: r.committer.Backlog().Lanes[lane],
 		Commands: r.commands.Newest(lane),

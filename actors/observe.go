@@ -43,7 +43,7 @@ func (o *Observer) Observed() iter.Seq[lanes.Observed] {
 // ObservedLane returns the two actors of one lane as Observed would, without looking at the others. It returns nil for
 // a lane of another range.
 func (o *Observer) ObservedLane(lane uuid.UUID) []lanes.Observed {
-	status, link, found := o.r.board.LinkProblem(lane)
+	status, link, found := o.r.board.Lane(lane)
 	if !found {
 		return nil
 	}
@@ -116,7 +116,7 @@ type observation struct {
 	lanes      map[actorOf]int32              // in activities
 }
 
-// look begins an observation of the actors that do that.
+// look begins an observation of the actors with these activities.
 func (o *Observer) look(activities []supervised.Activity) *observation {
 	r := o.r
 	seen := &observation{

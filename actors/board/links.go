@@ -95,20 +95,8 @@ func (v *View) Links(now lanes.Instant) (count map[lanes.LinkState]int, unwell [
 	return count, unwell
 }
 
-// Lane is one lane, and the health of its link. found is false for a lane of another range.
-func (v *View) Lane(id uuid.UUID) (status lanes.LaneStatus, link lanes.LinkHealth, found bool) {
-	v.mu.RLock()
-	defer v.mu.RUnlock()
-	i, found := v.places[id]
-	if !found {
-		return lanes.LaneStatus{}, lanes.LinkHealth{}, false
-	}
-	return v.lanes[i], linkHealth(&v.lanes[i], v.failures[id]), true
-}
-
-// LinkProblem is one lane, and what is known of its link but how it is reached. found is false for a lane of another
-// range.
-func (v *View) LinkProblem(id uuid.UUID) (status lanes.LaneStatus, link lanes.LinkProblem, found bool) {
+// Lane is one lane, and what is known of its link but how it is reached. found is false for a lane of another range.
+func (v *View) Lane(id uuid.UUID) (status lanes.LaneStatus, link lanes.LinkProblem, found bool) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	i, found := v.places[id]
@@ -122,8 +110,8 @@ func (v *View) LinkProblem(id uuid.UUID) (status lanes.LaneStatus, link lanes.Li
 // and no session may be stopped so much later.
 const lanesInATurn = 64
 
-// All are all lanes in display order with what is known of their links but how they are reached: each as it is when it
-// is come to. A lane may be missed, or come twice, where the layout changes meanwhile.
+// All are all lanes as Lane has them, in display order, each as it is when its turn comes. A lane may be missed, or
+// come twice, where the layout changes meanwhile.
 func (v *View) All() iter.Seq2[lanes.LaneStatus, lanes.LinkProblem] {
 	return func(yield func(lanes.LaneStatus, lanes.LinkProblem) bool) {
 		var statuses [lanesInATurn]lanes.LaneStatus

@@ -99,12 +99,14 @@ func (a *Advisories) update() {
 		}
 	}()
 	readings := a.Readings()
+	a.looks.read(func(newest look) { a.compare(newest, readings) })
+}
+
+// compare is update with a look. a.mu is not held while that is taken: who reads the advisories does not wait for it.
+func (a *Advisories) compare(newest look, readings Readings) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	var changed []Advisory
-	a.looks.read(func(newest look) {
-		changed = a.tracker.compare(newest.at, a.signs.conditions(newest, readings, a.RangeName))
-	})
+	changed := a.tracker.compare(newest.at, a.signs.conditions(newest, readings, a.RangeName))
 	for i := range changed {
 		a.record(&changed[i])
 	}

@@ -277,7 +277,8 @@ func (s *observerOf) overview(_ context.Context, rangeID uuid.UUID) (overview, e
 	return all.bounded(), nil
 }
 
-// lookAtAll returns what appends every actor of this node. A range that does not run here is one row.
+// lookAtAll returns the function that appends every actor of this node, range by range. A range that does not run here
+// is one row.
 func lookAtAll(
 	ranges func() []uuid.UUID, rangeOf func(uuid.UUID) (Range, error), router *routing.Router,
 ) func(into []observed) []observed {

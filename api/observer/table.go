@@ -51,8 +51,8 @@ type encoded struct {
 	err     error
 }
 
-// read has the newest look read. It is not valid afterwards: the next look takes its place in memory, which for 10,000
-// lanes is 8 MB.
+// read calls by with the newest look, which is valid until by returns: the next look is written over it, as 10,000
+// lanes take 8 MB.
 func (l *looks) read(by func(newest look)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

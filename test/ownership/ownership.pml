@@ -22,9 +22,8 @@
  *               may ever do. With LEASES a full TTL is a promise of those nodes that are not "slow": within it they
  *               have renewed, have noticed another server, and have saved to it. Of a slow node nothing is promised.
  *   routing     A request comes to any node. A wrong route is a request to a node that does not own the range.
- *   balance     A move for balance is that of a range which an operator has its node give away, for another reason.
- *               Rendezvous hashing chooses the node of a claim: here it may be any, since safety does not rest on the
- *               choice.
+ *   balance     A move for balance is that of GIVES, for another reason. Rendezvous hashing chooses the node of a
+ *               claim: here it may be any, since safety does not rest on the choice.
  *   queues      One change is in a batch. Those behind it have not been sent: they are as if they had not come.
  *   controllers One for a range, which remembers the highest epoch that has spoken to it.
  *
@@ -69,7 +68,7 @@
 #define DRAINS 1
 #endif
 #ifndef GIVES
-#define GIVES 0      /* times that a node is to give one range away, which it does as often as it has it then */
+#define GIVES 0      /* orders to a node to give one range away, which it obeys until it crashes */
 #endif
 
 #define ALL ((1 << CHANGES) - 1)
@@ -113,7 +112,7 @@ byte memory[NODES * RANGES];                   /* changes that it knows */
 byte knownEpoch[NODES * RANGES], knownOwner[NODES * RANGES]; /* the record as it was read, of one that is elsewhere */
 bool dead[NODES * RANGES];                     /* that owner had no lease in an answer to a later question */
 bool failed[NODES * RANGES];                   /* it could not be started here */
-bool gives[NODES * RANGES];                    /* it is to be another node's */
+bool gives[NODES * RANGES];                    /* it is ordered to give it away */
 #define KNOWN_EPOCH knownEpoch[X]
 #define KNOWN_OWNER knownOwner[X]
 #else
@@ -375,8 +374,8 @@ inline learn() {
 #endif
 }
 
-/* A process that has started knows of no failure, and of nothing that an operator asked the one before for. */
-inline forgetLoads() {
+/* A process that starts knows of no failed load, and of no order to the one before it. */
+inline forgetAll() {
 #if LEASES
 	failed[X] = false; gives[X] = false
 #else
@@ -706,7 +705,7 @@ inline forgetNode() {
 #endif
 	r = 0;
 	do
-	:: r < RANGES -> forget(); unlearn(); forgetLoads(); r++
+	:: r < RANGES -> forget(); unlearn(); forgetAll(); r++
 	:: else -> break
 	od;
 	r = 0

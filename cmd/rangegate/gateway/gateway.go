@@ -204,17 +204,17 @@ func (g *Gateway) startLog(context.Context) error {
 	setLogLevel(g.settings.Config.Log.Level)
 	places := g.places()
 	for _, unused := range g.settings.Config.Unused() {
-		warnOf(g.log, unused, places).Msg("configured, and has no effect")
+		warnAbout(g.log, unused, places).Msg("configured, and has no effect")
 	}
 	for _, open := range g.settings.Config.Exposures() {
-		warnOf(g.log, open.Path, places).Str("remedy", open.Remedy).Msg(open.Problem)
+		warnAbout(g.log, open.Path, places).Str("remedy", open.Remedy).Msg(open.Problem)
 	}
 	return nil
 }
 
-// warnOf begins a warning about the setting with that path. Where it is known, at is where that stands:
+// warnAbout begins a warning about the setting with that path. Where it is known, at is where that stands:
 // FILE:LINE:COLUMN, or the name of a variable.
-func warnOf(log zerolog.Logger, path string, places config.Places) *zerolog.Event {
+func warnAbout(log zerolog.Logger, path string, places config.Places) *zerolog.Event {
 	line := log.Warn().Str("path", path)
 	if places != nil {
 		if at := places(path).String(); at != "" {
