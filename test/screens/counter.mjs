@@ -178,6 +178,55 @@ await story(async () => {
   await staff.stop(3);
   await staff.stop(6);
 
+  tell("A save takes its time: the next lane is served meanwhile, and what becomes of the first is told with its name");
+  // answerTo keeps the request of the next sale back until it is told what becomes of it: nothing, so that it goes on, or a refusal.
+  const answerTo = async (sale) => {
+    let resolve;
+    const promise = new Promise((made) => (resolve = made));
+    await page.route("**/control/api/sessions", async (route) => {
+      const refusal = await promise;
+      await (refusal ? route.fulfill({ status: 409, contentType: "application/problem+json", json: { code: refusal } }) : route.continue());
+    }, { times: 1 });
+    const asked = page.waitForRequest("**/control/api/sessions");
+    await sale();
+    await asked;
+    return resolve;
+  };
+  const sellTo = async (n, customer) => {
+    await lane(n).tap();
+    await name.fill(customer);
+    await staff.opened();
+    await preset(30).tap();
+  };
+  let answer = await answerTo(() => sellTo(3, "Di Moe"));
+  await sellTo(6, "Ed Lux");
+  await staff.says(6, "Ed Lux");
+  await lane(5).tap();
+  await name.fill("Flo Ray");
+  await staff.opened();
+  answer();
+  await staff.says(3, "Di Moe");
+  await report.getByText(/Lane 3.*Di Moe/).waitFor();
+  assert.ok(await staff.panel.getByRole("heading", { name: "Lane 5" }).isVisible());
+  assert.equal(await name.inputValue(), "Flo Ray");
+  for (const serveNext of [() => lane(4).tap(), () => staff.panel.getByRole("button", { name: "Close", exact: true }).tap()]) {
+    answer = await answerTo(() => sellTo(5, "Flo Ray"));
+    await staff.opened();
+    await serveNext();
+    answer("lane_occupied");
+    await report.getByText("Lane 5: The lane is occupied by another session.").waitFor();
+    assert.equal(await staff.panel.getByText("occupied").count(), 0);
+    assert.equal(await staff.panel.locator("[aria-busy]").count(), 0);
+    await report.getByRole("button", { name: "Close" }).tap();
+    await lane(2).tap();
+    await lane(4).tap();
+    assert.equal(await name.inputValue(), "Flo Ray", "who was not sold anything is the next one to serve");
+    await name.fill("");
+  }
+  await page.keyboard.press("Escape");
+  await staff.stop(3);
+  await staff.stop(6);
+
   tell("A session is found by what the till knows it by, and by its id; one that was stopped is taken up again, on another lane if need be");
   const known = await sell(5, "Bo Doe", { external_id: "till-7/4711" });
   const find = page.getByRole("searchbox").first();

@@ -152,13 +152,16 @@ func Start(t testing.TB, cmd *exec.Cmd) *Gateway {
 	return g
 }
 
+// patienceWithStart is for a gateway that reads the largest store there may be, on a machine at a tenth of its speed.
+const patienceWithStart = 10 * time.Minute
+
 // Launch starts a command that may fail, and waits until it is ready or has ended. The test's end kills it.
 func Launch(t testing.TB, cmd *exec.Cmd) (g *Gateway, ready bool) {
 	t.Helper()
 	g, listening := begin(t, cmd)
 	select {
 	case <-listening:
-		Eventually(t, "it is ready or has ended", func() bool {
+		eventuallyWithin(t, patienceWithStart, "it is ready or has ended", func() bool {
 			ready = g.IsReady()
 			return ready || g.Ended()
 		}, g.lastLog)

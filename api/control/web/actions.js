@@ -31,6 +31,48 @@ export class ErrorText {
   }
 }
 
+// LaneErrorText is the ErrorText of a view that shows one lane after another. An action belongs to the lane that was shown when it began: its
+// control is busy only while that lane is shown, and a refusal that comes when it is not is told in the head of the page, with its name.
+export class LaneErrorText extends ErrorText {
+  #client;
+  #shown;
+
+  // shown returns the lane that is shown, or undefined.
+  constructor(client, shown) {
+    super();
+    this.#client = client;
+    this.#shown = shown;
+  }
+
+  // ofShown returns the place of an action on the lane that is shown now.
+  ofShown() {
+    const { element } = this;
+    const lane = this.#shown();
+    const isShown = () => this.#shown()?.lane_id === lane?.lane_id;
+    return {
+      laneID: lane?.lane_id,
+      isShown,
+      get element() { return isShown() ? element : null; },
+      show: (sentence, offer = null) => (isShown() ? this.show(sentence, offer) : sentence && this.#client.outcome.refused(lane, sentence, offer)),
+    };
+  }
+}
+
+const underWay = new Map(); // control → the lanes on which an action of it is under way; undefined stands for no lane
+
+function setBusy(control, busy) {
+  for (const attribute of ["aria-disabled", "aria-busy"]) {
+    busy ? control.setAttribute(attribute, "true") : control.removeAttribute(attribute);
+  }
+}
+
+// showBusy has the controls in a view, which shows that lane now, be busy with what is under way on it, and with nothing else.
+export function showBusy(view, laneID) {
+  for (const [control, lanes] of underWay) {
+    view.contains(control) && setBusy(control, lanes.has(laneID));
+  }
+}
+
 // perform runs an action unless it is under way already, and returns whether it succeeded. The button keeps the focus. Of minutes that would
 // be used after the range has closed, the refusal offers to sell them anyway: act is called again then, with more for the body of its
 // request, and afterwards, if it is given, is called once that has succeeded.
@@ -39,26 +81,29 @@ export async function perform(client, pressed, error, act, afterwards = () => {}
   if (pressed.getAttribute("aria-disabled") === "true") {
     return false;
   }
-  error.show("");
-  pressed.setAttribute("aria-disabled", "true");
-  pressed.setAttribute("aria-busy", "true");
+  const place = error.ofShown?.() ?? error;
+  place.show("");
+  const lanes = underWay.get(pressed) ?? new Set();
+  underWay.set(pressed, lanes.add(place.laneID));
+  setBusy(pressed, true);
   try {
     await act(more);
     return true;
   } catch (refusal) {
-    error.show(client.sentence(refusal), refusal.code === "after_closing" ? anyway(client, pressed, error, act, afterwards, words) : null);
-    clearWhenReached(error.element, refusal);
+    place.show(client.sentence(refusal), refusal.code === "after_closing" ? anyway(client, pressed, place, act, afterwards, words) : null);
+    clearWhenReached(place.element, refusal);
     return false;
   } finally {
-    pressed.removeAttribute("aria-disabled");
-    pressed.removeAttribute("aria-busy");
+    lanes.delete(place.laneID);
+    lanes.size === 0 && underWay.delete(pressed);
+    place.isShown?.() === false || setBusy(pressed, false);
   }
 }
 
 // anyway creates the button that does it although the range closes before those minutes would be used.
 function anyway(client, pressed, error, act, afterwards, words) {
   return button({ words: client.t(words), kind: "anyway" }, async () => {
-    pressed.isConnected && pressed.focus(); // this button goes
+    pressed.isConnected && error.isShown?.() !== false && pressed.focus(); // this button goes
     if (await perform(client, pressed, error, act, afterwards, { after_closing: true }, words)) {
       afterwards();
     }

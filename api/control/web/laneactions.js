@@ -1,6 +1,6 @@
 // The actions on a lane itself, with or without a session: help, hold, and whether it is for sale.
 import { element, replaceKeepingFocus } from "/screens/element.js";
-import { ErrorText, action, perform } from "./actions.js";
+import { LaneErrorText, action, perform } from "./actions.js";
 import { beginButton } from "./beginbutton.js";
 import { endTexts } from "./ceasefire.js";
 import { holdButton } from "./holdbutton.js";
@@ -10,7 +10,7 @@ const SALES = ["configured", "open", "closed"];
 export class LaneActions {
   #client;
   #lane;
-  #error = new ErrorText();
+  #error;
   calls = element("div.section.row", { hidden: true }); // what the lane wants of staff; its place is above everything else
   #hold = element("div.section");
   #lock; // for the lane that is shown
@@ -19,8 +19,10 @@ export class LaneActions {
   #drawnCalls = "";
   #drawnHold = "";
 
-  constructor(client) {
+  // shown returns the lane that is shown, or undefined.
+  constructor(client, shown) {
     this.#client = client;
+    this.#error = new LaneErrorText(client, shown);
     this.element = element("div.sections", {}, this.#hold, this.#saleSection(), this.#error.element);
   }
 

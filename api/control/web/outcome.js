@@ -4,6 +4,7 @@
 import { formatTime, now } from "/screens/clock.js";
 import { element, setText } from "/screens/element.js";
 import { ErrorText, action, announce, button } from "./actions.js";
+import { laneLine } from "./eachlane.js";
 import { laneOwed } from "./model.js";
 
 const SHOWN = 10_000; // ms
@@ -109,6 +110,12 @@ export class Outcome {
     if (failed) {
       this.#end = () => offer?.remove();
     }
+  }
+
+  // refused tells of an action on a lane that is not shown any more, until it is closed. offer is a button with what may be done about it,
+  // or null.
+  refused(lane, sentence, offer) {
+    this.report({ words: laneLine(this.#client.t, [lane], sentence), lines: [], failed: true }, null, offer && (() => [offer]));
   }
 
   // confirm tells of something that is not taken back here; controls returns what may be done about it. It can be closed.

@@ -1,7 +1,7 @@
 // One lane with all its actions, over the board, which does not move. It never covers the ceasefire.
 import { onTick, formatTime, now } from "/screens/clock.js";
 import { element, replaceKeepingFocus, setFlag, setText } from "/screens/element.js";
-import { ErrorText, button } from "./actions.js";
+import { LaneErrorText, button, showBusy } from "./actions.js";
 import { LaneActions } from "./laneactions.js";
 import { badges } from "./lanecard.js";
 import { laneGraceLeft, laneOwed, laneTimeLeft } from "./model.js";
@@ -27,7 +27,7 @@ export class Panel {
   #urgent = element("p.urgent");
   #badges = element("p.badges");
   #facts = element("dl.facts");
-  #error = new ErrorText();
+  #error;
   #kept = element("p.note", { role: "status" });
   #form;
   #session;
@@ -47,8 +47,10 @@ export class Panel {
     this.#onShow = onShow;
     this.#onClose = onClose;
     const { t } = client;
+    const shown = () => client.range.lanes.get(this.#laneID);
+    this.#error = new LaneErrorText(client, shown);
     this.#form = new SessionForm(client, this.#error, (session, lane) => {
-      this.close();
+      this.#laneID === lane.lane_id && this.close(); // by now another lane may be shown
       onSold(session, lane);
     });
     this.#session = new SessionActions(client, this.#error, async (lane) => {
@@ -59,7 +61,7 @@ export class Panel {
       return to;
     });
     this.#code = new ShooterCode(client);
-    this.#lane = new LaneActions(client);
+    this.#lane = new LaneActions(client, shown);
     const close = button({ sign: "close", kind: "quiet", label: t("panel.close") }, () => this.close());
     root.setAttribute("aria-labelledby", "panel-title");
     root.append(
@@ -85,13 +87,12 @@ export class Panel {
 
   open(laneID) {
     if (this.#laneID !== laneID) {
-      this.#laneID = laneID;
       this.#sessionID = false; // resets the forms for another lane
       this.#error.show("");
     }
+    this.#turnTo(laneID);
     this.#root.hidden = false;
     this.#justOpened();
-    this.#onShow(laneID);
     this.#root.scrollTop = 0;
     this.#show();
     const typed = !matchMedia("(pointer: coarse)").matches; // where a finger points, a focused field has the keyboard cover the lanes
@@ -113,10 +114,16 @@ export class Panel {
     }
     const there = [...lanes.values()].find((lane) => lane.session?.session_id === this.#sessionID);
     if (there) {
-      this.#laneID = there.lane_id;
-      this.#onShow(there.lane_id);
+      this.#turnTo(there.lane_id);
       this.#show();
     }
+  }
+
+  // turnTo has the panel be that of a lane; null: of none.
+  #turnTo(laneID) {
+    this.#laneID = laneID;
+    this.#onShow(laneID);
+    showBusy(this.#root, laneID);
   }
 
   // The second press of a double press on a lane, and a key that is held down, must not sell it.
@@ -145,9 +152,9 @@ export class Panel {
     }
     const closed = this.#laneID;
     const focused = this.#root.contains(document.activeElement) || document.activeElement === document.body;
-    this.#laneID = null;
+    this.#turnTo(null);
     this.#root.hidden = true;
-    this.#onShow(null);
+    this.#form.forget();
     if (focused) {
       this.#onClose(closed);
     }

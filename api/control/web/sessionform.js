@@ -12,7 +12,6 @@ const DEFAULT_UP_TO = 120; // of an open end
 export class SessionForm {
   #client;
   #lane;
-  #sell;
   #name;
   #group;
   #minutes;
@@ -26,15 +25,14 @@ export class SessionForm {
   #start;
   #submit;
   #closed = element("p.note");
-  #selling = false;
+  #selling = new Set(); // the lanes whose sale is under way
   #kept = ""; // a customer who was typed and whom nobody has sold anything
   #groups = "";
 
-  // done is called with the session that was created, and its lane. sell(body) sells, without the lane of the request; by default on the
-  // lane that is shown.
-  constructor(client, error, done, sell = (body) => client.request("POST", "/sessions", { ...body, lane_id: this.#lane.lane_id })) {
+  // done is called with the session that was created, and its lane. sell(body, lane) sells, without the lane of the request; by default on
+  // the lane that was shown when it was pressed.
+  constructor(client, error, done, sell = (body, lane) => client.request("POST", "/sessions", { ...body, lane_id: lane.lane_id })) {
     this.#client = client;
-    this.#sell = sell;
     const { t } = client;
     this.#name = element("input.input", { name: "customer_name", maxLength: 200, autocomplete: "off", autocapitalize: "words", enterKeyHint: "done" });
     this.#group = element("select.input", { name: "group_id", required: true });
@@ -43,22 +41,26 @@ export class SessionForm {
     this.#press = async (pressed, minutes, group = this.#group.value, more = this.#chosen()) => {
       const lane = this.#lane;
       const typed = this.#name.value.trim();
+      const body = { ...this.#body(typed, minutes, group), ...more };
       let session;
-      const sell = async (anyway) => {
-        this.#selling = true;
+      const create = async (anyway) => {
+        this.#selling.add(lane.lane_id);
         try {
-          session = await this.#create(minutes, group, { ...more, ...anyway });
+          session = await sell({ ...body, ...anyway }, lane);
         } finally {
-          this.#selling = false;
+          this.#selling.delete(lane.lane_id);
         }
       };
       const finish = () => {
         remember("minutes", minutes);
+        if (this.#kept === typed) {
+          this.#kept = "";
+        }
         done(session, lane);
       };
-      if (await perform(client, pressed, error, sell, finish)) {
+      if (await perform(client, pressed, error, create, finish)) {
         finish();
-      } else if (this.#name.value === "") { // the lane was sold meanwhile
+      } else if (this.#name.value === "") { // the lane was sold meanwhile, or another one is shown
         this.#kept = typed;
       }
     };
@@ -93,9 +95,14 @@ export class SessionForm {
   // form of the next free lane.
   keep() {
     const typed = this.#name.value.trim();
-    if (typed && !this.#selling) {
+    if (typed && !this.#selling.has(this.#lane.lane_id)) {
       this.#kept = typed;
     }
+    this.#name.value = "";
+  }
+
+  // forget is called when staff close the form.
+  forget() {
     this.#name.value = "";
   }
 
@@ -190,16 +197,14 @@ export class SessionForm {
     return this.#grace.checked && this.#client.range.info.grace ? { grace: true } : {};
   }
 
-  #create(minutes, group, more) {
-    const customer = this.#name.value.trim();
-    return this.#sell({
+  #body(customer, minutes, group) {
+    return {
       ...(customer ? { customer_name: customer } : { walk_in: this.#client.t("form.walk_in") }),
       group_id: group,
       duration: minutes,
       enable_purchasing: this.#purchasing.checked && this.#client.range.info.purchasing,
       auto_start: this.#start.checked,
-      ...more,
-    });
+    };
   }
 }
 
