@@ -128,4 +128,34 @@ await story(async () => {
   await stays(staff.page, unlock, { scope: "lane", id: scene.lanes[0].id });
   await hold(staff.page, unlock, () => unlock.waitFor({ state: "detached" }));
   assert.deepEqual(await holds(), []);
+
+  tell("A press counts while the end of the ceasefire before is being saved: it is sent until it has arrived");
+  const { page } = staff;
+  await staff.begin.press("Enter");
+  await inForce(staff);
+  await page.locator("body:not([data-settling])").waitFor();
+  await staff.settled();
+  let save;
+  const saved = new Promise((resolve) => (save = resolve));
+  let isReached = false;
+  await page.route("**/control/api/holds", async (route) => {
+    if (!route.request().postDataJSON().on) {
+      await saved;
+      await route.continue();
+    } else {
+      await (isReached ? route.continue() : route.abort());
+    }
+  });
+  const asksForEnd = (request) => request.method() === "PUT" && request.postDataJSON().on === false;
+  const answered = page.waitForResponse((response) => asksForEnd(response.request()));
+  await hold(page, endButton(staff), () => page.waitForRequest(asksForEnd));
+  await staff.begin.press("Enter");
+  await page.locator("body[data-unset]").waitFor();
+  save();
+  await answered;
+  await eventually("the ceasefire before has ended", async () => (await holds()).length === 0);
+  await staff.alarm.getByText("CEASEFIRE NOT").waitFor();
+  isReached = true;
+  await eventually("in force", async () => (await holds()).join() === "range sam");
+  await page.locator("body[data-ceasefire]:not([data-unset])").waitFor();
 });

@@ -179,18 +179,23 @@ await story(async () => {
   await staff.stop(6);
 
   tell("A save takes its time: the next lane is served meanwhile, and what becomes of the first is told with its name");
-  // answerTo keeps the request of the next sale back until it is told what becomes of it: nothing, so that it goes on, or a refusal.
-  const answerTo = async (sale) => {
+  // answerTo keeps the request of a press back until it is told what becomes of it: nothing, so that it goes on, or a refusal. It resolves once
+  // the page has the answer.
+  const answerTo = async (press, path = "/sessions") => {
     let resolve;
     const promise = new Promise((made) => (resolve = made));
-    await page.route("**/control/api/sessions", async (route) => {
+    await page.route(`**/control/api${path}`, async (route) => {
       const refusal = await promise;
       await (refusal ? route.fulfill({ status: 409, contentType: "application/problem+json", json: { code: refusal } }) : route.continue());
     }, { times: 1 });
-    const asked = page.waitForRequest("**/control/api/sessions");
-    await sale();
+    const asked = page.waitForRequest(`**/control/api${path}`);
+    const answered = page.waitForResponse(`**/control/api${path}`);
+    await press();
     await asked;
-    return resolve;
+    return async (refusal) => {
+      resolve(refusal);
+      await (await answered).finished();
+    };
   };
   const sellTo = async (n, customer) => {
     await lane(n).tap();
@@ -204,7 +209,7 @@ await story(async () => {
   await lane(5).tap();
   await name.fill("Flo Ray");
   await staff.opened();
-  answer();
+  await answer();
   await staff.says(3, "Di Moe");
   await report.getByText(/Lane 3.*Di Moe/).waitFor();
   assert.ok(await staff.panel.getByRole("heading", { name: "Lane 5" }).isVisible());
@@ -213,7 +218,7 @@ await story(async () => {
     answer = await answerTo(() => sellTo(5, "Flo Ray"));
     await staff.opened();
     await serveNext();
-    answer("lane_occupied");
+    await answer("lane_occupied");
     await report.getByText("Lane 5: The lane is occupied by another session.").waitFor();
     assert.equal(await staff.panel.getByText("occupied").count(), 0);
     assert.equal(await staff.panel.locator("[aria-busy]").count(), 0);
@@ -223,9 +228,44 @@ await story(async () => {
     assert.equal(await name.inputValue(), "Flo Ray", "who was not sold anything is the next one to serve");
     await name.fill("");
   }
-  await page.keyboard.press("Escape");
-  await staff.stop(3);
-  await staff.stop(6);
+  const anyway = (place) => place.getByRole("button", { name: "Sell anyway" });
+  answer = await answerTo(() => sellTo(5, "Flo Ray"));
+  await lane(4).tap();
+  await answer("after_closing");
+  await anyway(report).tap();
+  await staff.says(5, "Flo Ray");
+  await staff.panel.getByRole("heading", { name: "Lane 4" }).waitFor();
+  assert.equal(await staff.panel.locator("[aria-disabled=true]").count(), 0);
+  answer = await answerTo(() => sellTo(4, "Gus Orr"));
+  await answer("after_closing");
+  await anyway(staff.panel).waitFor();
+  await name.fill("Hal Poe"); // it was about Gus Orr
+  await anyway(staff.panel).waitFor({ state: "detached" });
+
+  tell("What is answered late hides nothing that was told since, and empties nothing that was typed since");
+  await taps(1, staff.quick("15 minutes more", 2));
+  answer = await answerTo(() => undo.tap(), "/sessions/*/modify");
+  await staff.quick("Pause", 1).tap();
+  await undo.and(page.getByLabel("Undo: Lane 1: paused")).waitFor();
+  await answer();
+  await staff.says(2, "Ann Lee");
+  await undo.and(page.getByLabel("Undo: Lane 1: paused")).tap();
+  await staff.inState(1, "running");
+  const change = staff.panel.getByRole("spinbutton", { name: "Minutes to add" });
+  await lane(2).tap();
+  await change.fill("20");
+  await staff.opened();
+  answer = await answerTo(() => staff.panel.getByRole("button", { name: "Change", exact: true }).tap(), "/sessions/*/modify");
+  await lane(1).tap();
+  await change.fill("1");
+  await answer();
+  await report.getByText("Lane 2: +20 min").waitFor();
+  assert.equal(await change.inputValue(), "1");
+  await staff.opened();
+  await staff.panel.getByRole("button", { name: "Close", exact: true }).tap();
+  for (const n of [3, 5, 6]) {
+    await staff.stop(n);
+  }
 
   tell("A session is found by what the till knows it by, and by its id; one that was stopped is taken up again, on another lane if need be");
   const known = await sell(5, "Bo Doe", { external_id: "till-7/4711" });

@@ -78,7 +78,7 @@ await story(async () => {
   await change.tap();
   await pad.getByText("sam stays signed in until then.").waitFor();
   assert.ok(await staff.card(1).isVisible());
-  assert.deepEqual(await page.evaluate(() => ["board", "panel", "attention"].map((id) => document.getElementById(id).inert)), [true, true, true]);
+  assert.deepEqual(await page.evaluate(() => ["board", "panel", "attention", "outcome"].map((id) => document.getElementById(id).inert)), [true, true, true, true]);
   await look(page, "switch user");
   await pad.getByLabel("Name", { exact: true }).fill("kim");
   await tapPIN(page, "000000");
@@ -92,7 +92,18 @@ await story(async () => {
   assert.deepEqual((await operate("GET", "/holds")).map(({ scope, who }) => [scope, who]), [["range", "sam"]]);
   await staff.settled();
   await tapPIN(page, scene.pin);
+  let compare;
+  const compared = new Promise((resolve) => (compare = resolve));
+  await page.route("**/control/sign-in", async (route) => {
+    await compared;
+    await route.continue();
+  }, { times: 1 });
+  const comparing = page.waitForRequest("**/control/sign-in");
   await pad.getByRole("button", { name: "Sign in" }).tap();
+  await comparing;
+  await pad.getByRole("button", { name: "Cancel" }).tap(); // too late
+  assert.ok(await pad.isVisible());
+  compare();
   await pad.waitFor({ state: "hidden" });
   await page.locator("#who", { hasText: "kim" }).waitFor();
   await staff.panel.getByRole("heading", { name: "Lane 1 · Jo Smith" }).waitFor(); // where Sam was

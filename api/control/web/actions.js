@@ -29,6 +29,11 @@ export class ErrorText {
       announce(sentence);
     }
   }
+
+  // withdraw takes the button away, whose offer is about something else by now.
+  withdraw() {
+    this.element.querySelector("button")?.remove();
+  }
 }
 
 // LaneErrorText is the ErrorText of a view that shows one lane after another. An action belongs to the lane that was shown when it began: its
@@ -78,14 +83,15 @@ export function showBusy(view, laneID) {
 // request, and afterwards, if it is given, is called once that has succeeded.
 // The words of that offer are those of a sale, unless others are given.
 export async function perform(client, pressed, error, act, afterwards = () => {}, more = {}, words = "after_closing.anyway") {
-  if (pressed.getAttribute("aria-disabled") === "true") {
+  const place = error.ofShown?.() ?? error;
+  const isShown = () => place.isShown?.() !== false;
+  if (isShown() ? pressed.getAttribute("aria-disabled") === "true" : underWay.get(pressed)?.has(place.laneID)) {
     return false;
   }
-  const place = error.ofShown?.() ?? error;
   place.show("");
   const lanes = underWay.get(pressed) ?? new Set();
   underWay.set(pressed, lanes.add(place.laneID));
-  setBusy(pressed, true);
+  isShown() && setBusy(pressed, true);
   try {
     await act(more);
     return true;
@@ -96,7 +102,7 @@ export async function perform(client, pressed, error, act, afterwards = () => {}
   } finally {
     lanes.delete(place.laneID);
     lanes.size === 0 && underWay.delete(pressed);
-    place.isShown?.() === false || setBusy(pressed, false);
+    isShown() && setBusy(pressed, false);
   }
 }
 

@@ -25,6 +25,7 @@ export class Attention {
   #onOpen;
   #chime = new Chime();
   #poller;
+  #loads = 0; // of purchases
   #needs = [];
   #items = new Map(); // by key: Item
   #firstSeen = new Map(); // key → ms of the gateway's wall clock
@@ -117,8 +118,11 @@ export class Attention {
   }
 
   async #loadPurchases() {
+    const { range } = this.#client;
+    const load = ++this.#loads;
     try {
-      this.#client.range.setPurchases(await this.#client.request("GET", "/purchases"));
+      const purchases = await this.#client.request("GET", "/purchases");
+      load === this.#loads && range.unresolved > 0 && range.setPurchases(purchases); // else they were settled meanwhile, or are asked for again
     } catch {
       // the screen says that it has no contact, and it is tried again
     }

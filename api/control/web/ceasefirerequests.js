@@ -13,6 +13,7 @@ const MAX_AGE = 5 * 60_000; // ms; what is older is not sent again by a page tha
 export class CeasefireRequests {
   #client;
   #all = new Map(); // by key: what was asked for and is not confirmed, and what was in force without being saved
+  #presses = 0;
 
   constructor(client) {
     this.#client = client;
@@ -37,9 +38,16 @@ export class CeasefireRequests {
   // begin asks for a ceasefire and resolves once this attempt was confirmed. It throws its Refusal; further attempts follow.
   begin(scope, id, rangeID) {
     const asked = this.#all.get(keyOf(scope, id, rangeID)) ?? this.#add(scope, id, rangeID, this.#client.scopeName({ scope, id }));
-    Object.assign(asked, { confirmed: false, repeats: true });
+    const { range } = this.#client;
+    const before = range.info?.id === asked.rangeID ? range.findHold(asked.scope, asked.id)?.press ?? null : null;
+    Object.assign(asked, { confirmed: false, repeats: true, before, pressed: ++this.#presses });
     this.#keep();
-    return asked.attempt ?? this.#attempt(asked);
+    return asked.attempt && !asked.arrived ? asked.attempt : this.#attempt(asked);
+  }
+
+  // presses is how often one was asked for on this page.
+  get presses() {
+    return this.#presses;
   }
 
   // dismiss drops one that was not confirmed.
@@ -48,9 +56,10 @@ export class CeasefireRequests {
     this.#client.onChange();
   }
 
-  // ended is called when staff have ended the hold.
-  ended({ scope, id }) {
-    this.#of(this.#client.range.info?.id).filter((asked) => asked.scope === scope && asked.id === (id ?? null)).forEach((asked) => this.#drop(asked));
+  // ended is called when staff have ended the hold, which they pressed for after so many presses. What was pressed since stays.
+  ended({ scope, id }, presses) {
+    this.#of(this.#client.range.info?.id).filter((asked) => asked.scope === scope && asked.id === (id ?? null) && asked.pressed <= presses)
+      .forEach((asked) => this.#drop(asked));
   }
 
   // resume sends at once what waits for its next attempt, but twice a second at most: where attempts fail and the stream is there, each
@@ -73,14 +82,21 @@ export class CeasefireRequests {
   }
 
   #add(scope, id, rangeID, what) {
-    const asked = { key: keyOf(scope, id, rangeID), scope, id, rangeID, what, refusal: null, attempts: 0, failures: 0, alarm: false, attempt: null, timer: 0, resumed: -Infinity };
+    const asked = {
+      key: keyOf(scope, id, rangeID), scope, id, rangeID, what, refusal: null, attempts: 0, failures: 0, alarm: false, attempt: null, timer: 0, resumed: -Infinity,
+      pressed: 0, // its newest press, of the page's presses
+      before: null, // the press of the hold that was in force already then, and whose end may be under way
+      arrived: false, // the stream has shown that the attempt is in force
+    };
     this.#all.set(asked.key, asked);
     return asked;
   }
 
-  #isInForce({ scope, id, rangeID }) {
+  // isInForce is true if the stream shows a hold that this press has set, or one that was there before has renewed.
+  #isInForce({ scope, id, rangeID, before }) {
     const { range } = this.#client;
-    return range.info?.id === rangeID && range.findHold(scope, id) !== undefined;
+    const hold = range.info?.id === rangeID ? range.findHold(scope, id) : undefined;
+    return hold !== undefined && (before === null || hold.press !== before);
   }
 
   #again(asked) {
@@ -91,15 +107,17 @@ export class CeasefireRequests {
     clearTimeout(asked.timer);
     asked.timer = 0;
     asked.attempts++;
+    asked.arrived = false;
     const late = setTimeout(() => this.#alarm(asked), UNCONFIRMED);
-    asked.attempt = this.#send(asked).then(
-      (reply) => this.#confirmed(asked, reply),
+    const attempt = this.#send(asked).then(
+      (reply) => asked.attempt === attempt && this.#confirmed(asked, reply), // else there is a newer one
       (refusal) => {
-        this.#refused(asked, refusal);
+        asked.attempt === attempt && this.#refused(asked, refusal);
         throw refusal;
       },
     ).finally(() => clearTimeout(late));
-    return asked.attempt;
+    asked.attempt = attempt;
+    return attempt;
   }
 
   async #send({ scope, id, rangeID }) {
@@ -117,7 +135,7 @@ export class CeasefireRequests {
 
   #confirmed(asked, reply) {
     const client = this.#client;
-    Object.assign(asked, { attempt: null, alarm: false, refusal: null, attempts: 0, failures: 0, confirmed: reply.saved === false });
+    Object.assign(asked, { attempt: null, alarm: false, refusal: null, attempts: 0, failures: 0, before: null, confirmed: reply.saved === false });
     asked.confirmed || this.#drop(asked);
     if (client.range.info?.id === asked.rangeID && (client.lost || !this.#isInForce(asked))) {
       client.range.applyProgress({ scope: asked.scope, id: asked.id }, reply);
@@ -174,7 +192,7 @@ export class CeasefireRequests {
     for (const asked of this.#of(this.#client.range.info?.id)) {
       const inForce = this.#isInForce(asked);
       if (inForce && asked.attempt) {
-        asked.alarm = false;
+        Object.assign(asked, { alarm: false, arrived: true });
       } else if (inForce ? !asked.confirmed : asked.confirmed) {
         this.#drop(asked);
       }
@@ -185,7 +203,7 @@ export class CeasefireRequests {
   #keep() {
     const open = [...this.#all.values()].filter(({ confirmed }) => !confirmed);
     try {
-      sessionStorage.setItem(KEPT, JSON.stringify(open.map(({ scope, id, rangeID, what }) => ({ scope, id, rangeID, what, at: Date.now() }))));
+      sessionStorage.setItem(KEPT, JSON.stringify(open.map(({ scope, id, rangeID, what, before }) => ({ scope, id, rangeID, what, before, at: Date.now() }))));
     } catch {
       // the browser keeps nothing
     }
@@ -199,8 +217,8 @@ export class CeasefireRequests {
     } catch {
       // the browser keeps nothing
     }
-    for (const { scope, id, rangeID, what } of kept.filter(({ at }) => Math.abs(Date.now() - at) < MAX_AGE)) {
-      Object.assign(this.#add(scope, id, rangeID, what), { confirmed: false, repeats: true, alarm: true });
+    for (const { scope, id, rangeID, what, before = null } of kept.filter(({ at }) => Math.abs(Date.now() - at) < MAX_AGE)) {
+      Object.assign(this.#add(scope, id, rangeID, what), { confirmed: false, repeats: true, alarm: true, before });
     }
     [...this.#all.values()].forEach((asked) => (asked.timer = setTimeout(() => this.#again(asked), BACKOFF[0])));
   }

@@ -11,6 +11,7 @@ export class Client {
     this.range = range;
     this.signedOut = signedOut;
     this.outcome = null; // does what staff may take back: outcome.js
+    this.users = 0; // how many have signed in here
     this.lost = null; // since when the stream is lost; null: it is not
     this.onChange = () => {}; // called when the ceasefires that are asked for have changed
     this.onConfirmed = () => {}; // called with a ceasefire that was asked for and the gateway's reply
@@ -69,10 +70,11 @@ export class Client {
   // endHold ends the hold as it was shown: one that somebody has pressed since stays. One that this page has begun, and that was shown before
   // the gateway said which press that was, ends as it is.
   async endHold({ scope, id, press, unconfirmed }) {
+    const { presses } = this.ceasefires;
     const shown = unconfirmed ? this.range.findHold(scope, id)?.press : press;
     try {
       await this.request("PUT", "/holds", { scope, id: id ?? null, on: false, press: shown ?? null });
-      this.ceasefires.ended({ scope, id });
+      this.ceasefires.ended({ scope, id }, presses);
     } catch (refusal) {
       if (refusal.code === "ceasefire") {
         refusal.code = "held_again"; // for a session, the code has another text

@@ -7,14 +7,15 @@ import { nameList } from "./rules.js";
 const AT_ONCE = 3;
 
 // forEachLane awaits send(lane) for each lane, and returns {done, refused: [{lane, refusal}], unsent}, each in the order of the lanes.
-// Once the gateway is not reached, or the user is signed out, nothing more is sent: the rest is unsent. onProgress is called with how
-// many have an outcome. atOnce is how many are under way at a time; 1: each is sent when the one before has its outcome.
-export async function forEachLane(lanes, send, onProgress = () => {}, atOnce = AT_ONCE) {
+// Once the gateway is not reached, or the user is signed out or is another one, nothing more is sent: the rest is unsent. onProgress is called
+// with how many have an outcome. atOnce is how many are under way at a time; 1: each is sent when the one before has its outcome.
+export async function forEachLane(client, lanes, send, onProgress = () => {}, atOnce = AT_ONCE) {
+  const { users } = client;
   const outcomes = new Map();
   let next = 0;
   let unreached = false;
   const work = async () => {
-    while (next < lanes.length && !unreached) {
+    while (next < lanes.length && !unreached && client.users === users) {
       const lane = lanes[next++];
       try {
         await send(lane);

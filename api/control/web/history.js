@@ -12,6 +12,7 @@ export class History {
   #client;
   #journal;
   #error = new ErrorText();
+  #shown = false;
   #pick;
 
   // pick(customer) has a free lane chosen, and returns it, or null.
@@ -51,10 +52,12 @@ export class History {
   }
 
   show() {
+    this.#shown = true;
     this.#journal.show();
   }
 
   hide() {
+    this.#shown = false;
     this.#error.show("");
     this.#journal.hide();
   }
@@ -69,9 +72,14 @@ export class History {
     return action(this.#client, { words: t("history.reopen"), label: t("history.reopen_of", { customer }) }, this.#error, async () => {
       const own = range.lanes.get(session.lane_id);
       const lane = own && stateOf(own) === "free" ? own : await this.#pick(customer);
-      if (lane) {
-        await this.#client.request("POST", `/sessions/${session.session_id}/reopen`, { lane_id: lane.lane_id });
-        this.#journal.refresh();
+      try {
+        lane && await this.#client.request("POST", `/sessions/${session.session_id}/reopen`, { lane_id: lane.lane_id });
+        lane && this.#journal.refresh();
+      } catch (refusal) {
+        if (this.#shown) {
+          throw refusal;
+        }
+        this.#client.outcome.refused(lane, this.#client.sentence(refusal)); // the lane was chosen on the board
       }
     });
   }

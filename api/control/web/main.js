@@ -108,6 +108,7 @@ function pickOnBoard(customer) {
 // connect opens the stream for who has signed in. After a wrong PIN it does so only if the stream has ended meanwhile.
 function connect(accepted = true) {
   if (accepted) {
+    client.users++;
     client.outcome.hide(); // which would be recorded under another name
     stream.close();
   }

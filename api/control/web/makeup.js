@@ -16,7 +16,7 @@ export function makeUpButtons(client, lanes, error, onProgress = () => {}) {
       return;
     }
     onProgress(0);
-    const outcome = await forEachLane(lanes, (lane) => client.session(lane, "make-up", { give }), onProgress);
+    const outcome = await forEachLane(client, lanes, (lane) => client.session(lane, "make-up", { give }), onProgress);
     onProgress(null);
     error.show(refusalLines(client, outcome).join(" "));
   };

@@ -60,7 +60,7 @@ export class Panel {
       this.#title.focus();
       return to;
     });
-    this.#code = new ShooterCode(client);
+    this.#code = new ShooterCode(client, shown);
     this.#lane = new LaneActions(client, shown);
     const close = button({ sign: "close", kind: "quiet", label: t("panel.close") }, () => this.close());
     root.setAttribute("aria-labelledby", "panel-title");
@@ -174,6 +174,7 @@ export class Panel {
         this.#form.keep(); // it was sold elsewhere
       }
       this.#sessionID = session?.session_id;
+      this.#error.withdraw();
       this.#form.begin(lane);
       this.#session.begin(lane);
     }

@@ -149,18 +149,19 @@ export class SelectionBar {
     }
     const client = this.#client;
     const { t } = client;
+    const { users } = client;
     const { applies, minutes, seconds } = ACTIONS[name];
     const lanes = selected.filter(applies);
     const outcome = await this.#busyWith(lanes, (progress) => (sendAll
-      ? forAllLanes(lanes, () => sendAll(client, lanes)) : forEachLane(lanes, (lane) => send(client, lane, anyway), progress, atOnce)));
+      ? forAllLanes(lanes, () => sendAll(client, lanes)) : forEachLane(client, lanes, (lane) => send(client, lane, anyway), progress, atOnce)));
     const others = selected.filter((lane) => !applies(lane));
     const failed = outcome.done.length < lanes.length;
     const lines = [...refusalLines(client, outcome), ...(others.length > 0 ? [laneLine(t, others, t(`many.not_${name}`))] : [])];
     const late = outcome.refused.filter(({ refusal }) => refusal.code === "after_closing").map(({ lane }) => lane);
     const controls = (error) => [...(more?.(error) ?? []), action(client, { words: t("after_closing.anyway"), kind: "anyway" }, error, () =>
       this.#run(name, { send, undo, atOnce, more }, late, { after_closing: true }))];
-    client.outcome.report({ words: t(`many.done_${name}`, { n: outcome.done.length, minutes, seconds }), lines, failed }, (undo || undoAll) && outcome.done.length > 0 ? async () => {
-      const back = await (undoAll ? forAllLanes(outcome.done, () => undoAll(client, outcome.answer)) : forEachLane(outcome.done, (lane) => undo(client, lane)));
+    client.outcome.report({ words: t(`many.done_${name}`, { n: outcome.done.length, minutes, seconds }), lines, failed }, (undo || undoAll) && outcome.done.length > 0 && client.users === users ? async () => {
+      const back = await (undoAll ? forAllLanes(outcome.done, () => undoAll(client, outcome.answer)) : forEachLane(client, outcome.done, (lane) => undo(client, lane)));
       return back.done.length === outcome.done.length ? null : { words: t("many.taken_back", { n: back.done.length }), lines: refusalLines(client, back), failed: true };
     } : null, late.length > 0 ? controls : more);
   }

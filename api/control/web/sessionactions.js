@@ -94,9 +94,14 @@ export class SessionActions {
     const form = element("form.together", {}, this.#minutes, submit);
     form.addEventListener("submit", async (event) => {
       event.preventDefault();
-      const minutes = Number(this.#minutes.value);
-      const changed = () => (this.#minutes.value = "");
-      if (minutes !== 0 && (await change(submit, minutes, changed))) {
+      const { session_id: id } = this.#lane.session;
+      const typed = this.#minutes.value;
+      const changed = () => {
+        if (this.#lane.session?.session_id === id && this.#minutes.value === typed) {
+          this.#minutes.value = "";
+        }
+      };
+      if (Number(typed) !== 0 && (await change(submit, Number(typed), changed))) {
         changed();
       }
     });

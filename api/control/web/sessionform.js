@@ -85,6 +85,7 @@ export class SessionForm {
       element("label.check", {}, this.#grace, element("span", {}, t("form.grace"))),
       element("label.check", {}, this.#openEnd, element("span", {}, t("form.open_end"))),
       element("label.own", { hidden: true }, element("span", {}, t("form.up_to")), this.#upTo));
+    this.element.addEventListener("input", () => error.withdraw()); // it is of what was chosen before
     this.element.addEventListener("submit", (event) => {
       event.preventDefault();
       this.#press(this.#submit, Number(this.#minutes.value));

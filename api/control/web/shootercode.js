@@ -1,7 +1,7 @@
 // The QR code of the page on which a shooter sees the time of a session on a telephone: on the screen, and on paper.
 import { Refusal } from "/screens/send.js";
 import { element } from "/screens/element.js";
-import { ErrorText, action, button } from "./actions.js";
+import { LaneErrorText, action, button } from "./actions.js";
 
 const byId = (id) => document.getElementById(id);
 
@@ -37,12 +37,14 @@ export class ShooterCode {
   #client;
   #lane;
   #sessionID;
-  #error = new ErrorText();
+  #error;
   #opener;
   #place = element("div.qr-place", { hidden: true });
 
-  constructor(client) {
+  // shown returns the lane that is shown, or undefined.
+  constructor(client, shown) {
     this.#client = client;
+    this.#error = new LaneErrorText(client, shown);
     const { t } = client;
     this.#opener = button({ words: t("code.show"), sign: "phone" }, () => this.#toggle());
     this.element = element("div.section.shooter-code", {}, this.#opener, this.#place, this.#error.element);

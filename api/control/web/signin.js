@@ -25,6 +25,7 @@ export class SignIn {
   #ceasefire = byId("sign-in-ceasefire");
   #begin = byId("sign-in-begin");
   #beginButton = null; // of the range whose form is shown
+  #questions = 0; // how often it was asked for a ceasefire
   #reached = ""; // how many of its lanes have confirmed the ceasefire that this page has begun
   #rangeName = byId("sign-in-range");
   #names;
@@ -169,9 +170,10 @@ export class SignIn {
       return;
     }
     const { t } = this.#client;
+    const question = ++this.#questions;
     const { range_name: name, known, over, since, may_begin: mayBegin } = await send("GET", `${PAGE}/sign-in/${rangeID}/ceasefire`).catch(() => ({ known: false }));
-    if (rangeID !== rangeOfPage()) {
-      return; // another one was chosen meanwhile
+    if (rangeID !== rangeOfPage() || question !== this.#questions) {
+      return; // another range was chosen meanwhile, or it was asked again since
     }
     if (known) {
       reached();

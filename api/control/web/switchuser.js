@@ -3,7 +3,7 @@
 import { element, setText } from "/screens/element.js";
 import { button } from "./actions.js";
 
-const OTHERS = ".screen > :not(.top, .contact, .alarm-place, .middle), .middle > :not(#switch-user, #main), #main > *, .top > .tabs";
+const OTHERS = ".screen > :not(.top, .contact, .alarm-place, .middle), .middle > :not(#switch-user, #main), #main > *, .top > .tabs, #outcome";
 
 export class SwitchUser {
   #client;
@@ -52,8 +52,9 @@ export class SwitchUser {
     this.#signIn.ask(range.info.id, range.who);
   }
 
+  // close does nothing while a PIN is compared, or once it was right: the page is the next user's then.
   close() {
-    if (this.#root.hidden) {
+    if (this.#root.hidden || this.isUnderWay) {
       return;
     }
     this.#inert(false);

@@ -42,7 +42,7 @@ const lanes = Array.from({ length: 9 }, (_, i) => ({ name: `Lane ${i + 1}` }));
 
 test("where the order counts, each lane is served when the one before it has its outcome", async () => {
   let open = 0;
-  await forEachLane(lanes, async () => {
+  await forEachLane({ users: 1 }, lanes, async () => {
     assert.equal(open++, 0);
     await new Promise((resolve) => setImmediate(resolve));
     open--;
@@ -53,7 +53,7 @@ test("each lane gets one command, few at a time, and what becomes of each is kep
   let open = 0;
   let most = 0;
   const sent = [];
-  const outcome = await forEachLane(lanes, async (lane) => {
+  const outcome = await forEachLane({ users: 1 }, lanes, async (lane) => {
     most = Math.max(most, ++open);
     sent.push(lane);
     await new Promise((resolve) => setImmediate(resolve));
@@ -71,7 +71,7 @@ test("each lane gets one command, few at a time, and what becomes of each is kep
 
 test("nothing more is sent once the gateway is not reached", async () => {
   let sent = 0;
-  const outcome = await forEachLane(lanes, async (lane) => {
+  const outcome = await forEachLane({ users: 1 }, lanes, async (lane) => {
     sent++;
     await new Promise((resolve) => setImmediate(resolve));
     if (lane !== lanes[0]) {
@@ -81,6 +81,15 @@ test("nothing more is sent once the gateway is not reached", async () => {
   assert.equal(outcome.done.length, 1);
   assert.equal(sent, outcome.done.length + outcome.refused.length);
   assert.ok(sent < 6 && outcome.unsent.length === lanes.length - sent);
+});
+
+test("nothing more is sent in the name of whoever signs in meanwhile", async () => {
+  const client = { users: 1 };
+  const outcome = await forEachLane(client, lanes, async (lane) => {
+    await new Promise((resolve) => setImmediate(resolve));
+    client.users += lane === lanes[3] ? 1 : 0;
+  }, () => {}, 1);
+  assert.deepEqual([outcome.done.length, outcome.unsent.length], [4, 5]);
 });
 
 test("the lanes for which it did not succeed are named by reason", () => {

@@ -25,6 +25,7 @@ globalThis.setTimeout = (...of) => begin(...of).unref(); // the end of an offer 
 
 let sent;
 let outcome;
+let client;
 let root;
 const lane = { name: "Lane 3", session: { session_id: "s3", customer_name: "Jo" } };
 const other = { name: "Lane 4", session: { session_id: "s4", customer_name: "Li" } };
@@ -33,7 +34,8 @@ beforeEach(async () => {
   globalThis.document = { createElement: () => new FakeElement(), createElementNS: () => new FakeElement(), getElementById: () => new FakeElement(), activeElement: null };
   sent = [];
   root = new FakeElement();
-  const client = {
+  client = {
+    users: 0,
     t: (key, values = {}) => `${key} ${values.lane ?? ""} ${values.minutes ?? ""}`.trim(),
     request: async (method, path, body) => void sent.push([method, path, body]),
     session: async ({ session }, command, body) => void sent.push([session.session_id, command, body]),
@@ -55,6 +57,12 @@ test("minutes that are added to a session one after the other are taken back tog
   await outcome.modify(lane, 15);
   await outcome.modify(lane, 15);
   assert.deepEqual(await takeBack(), [["POST", "/sessions/s3/modify", { minutes: -30 }]]);
+});
+
+test("what was done under another name is not offered to whoever has signed in since", async () => {
+  client.session = async () => void client.users++;
+  await outcome.modify(lane, 15);
+  assert.ok(root.hidden);
 });
 
 test("those of another session are another offer", async () => {
