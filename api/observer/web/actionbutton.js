@@ -7,7 +7,8 @@ const MIN_INTERVAL = 350; // ms; faster clicks are one double click
 
 // actionButton creates the button of the action with that name, with the place where its outcome stands. pathOf() is the address to ask,
 // token() the operator's. A form that must be filled in is given as {form, body, done}: body() is what is sent, and done(answer) the sentence
-// about what came of it. method is POST if none is given; ask(path) is in place of it all.
+// about what came of it. method is POST if none is given; ask(path) is in place of it all. An answer that comes after its token was forgotten
+// is not shown, and erase() removes the outcome.
 export function actionButton(t, name, pathOf, token, { form, body, done, method, ask = (path) => post(path, token(), body?.(), method) } = {}) {
   const words = element("span", {}, t(`action.${name}`));
   const button = element("button.button", { type: "button" }, words);
@@ -31,17 +32,27 @@ export function actionButton(t, name, pathOf, token, { form, body, done, method,
       return;
     }
     disarm();
+    const used = token();
     try {
       const answer = await ask(pathOf());
-      setText(outcome, done?.(answer) ?? t("action_asked", { time: t.seconds(new Date()) }));
+      if (token() === used) {
+        setText(outcome, done?.(answer) ?? t("action_asked", { time: t.seconds(new Date()) }));
+      }
     } catch (refused) {
       if (!(refused instanceof Refused)) {
         throw refused;
       }
-      setText(outcome, refusal(refused));
+      if (token() === used) {
+        setText(outcome, refusal(refused));
+      }
     }
   });
-  return element("div.act", {}, button, outcome);
+  return Object.assign(element("div.act", {}, button, outcome), {
+    erase() {
+      disarm();
+      setText(outcome, "");
+    },
+  });
 
   function disarm() {
     clearTimeout(armed);

@@ -114,7 +114,7 @@ export class Frames {
     this.#attempt?.abort();
     this.#attempt = null;
     this.#swap(this.#stop, this.#follow.querySelector("button"));
-    setText(this.#follow.querySelector(".outcome"), "");
+    this.#follow.erase();
   }
 
   // swap shows a button in place of another one, with the focus if that had it.

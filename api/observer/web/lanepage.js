@@ -22,6 +22,7 @@ export class LanePage {
   #nav = element("nav");
   #table;
   #actors;
+  #actions;
   #whileParked; // actions
   #otherwise;
   #log;
@@ -42,8 +43,8 @@ export class LanePage {
     this.#whileParked = action("unpark");
     this.#otherwise = action("restart");
     this.#log = logLink(t);
-    this.#actors = element("section", { hidden: true }, element("h2", {}, t("actors")), this.#table.element,
-      action("reconnect"), this.#whileParked, this.#otherwise, debugButton(t, () => this.#query, token), this.#log);
+    this.#actions = [action("reconnect"), this.#whileParked, this.#otherwise, debugButton(t, () => this.#query, token)];
+    this.#actors = element("section", { hidden: true }, element("h2", {}, t("actors")), this.#table.element, ...this.#actions, this.#log);
     this.#nav.setAttribute("aria-label", t("ranges"));
     this.#frames = new Frames(t, () => this.#query, token);
     this.#timeline = new Timeline(t, () => this.#query, token);
@@ -86,6 +87,7 @@ export class LanePage {
   clear() {
     erase(this.#nav);
     this.#actors.hidden = true;
+    this.#actions.forEach((button) => button.erase());
     this.#table.show([], { now: 0 });
     erase(this.#rest);
     this.#frames.clear();

@@ -1,7 +1,7 @@
 // The section by which an operator has the store backed up or verified, with what came of it.
 import { element } from "/screens/element.js";
 import { actionButton } from "./actionbutton.js";
-import { laneLink, redraw, table } from "./draw.js";
+import { erase, laneLink, redraw, table } from "./draw.js";
 import { Refused, fetchJSON } from "./gateway.js";
 import { moment } from "./times.js";
 import { said } from "./why.js";
@@ -11,6 +11,7 @@ export class Maintenance {
   #token;
   #backup = element("div", { role: "status" });
   #verify = element("div", { role: "status" });
+  #buttons;
 
   // token() is the operator's.
   constructor(t, token) {
@@ -22,21 +23,32 @@ export class Maintenance {
         return t("action_asked", { time: t.seconds(job.began_at) });
       },
     });
+    this.#buttons = [button("backup"), button("verify")];
     this.element = element("section", { hidden: true }, element("h2", {}, t("maintenance")), element("p", {}, t("maintenance.explained")),
-      button("backup"), this.#backup, button("verify"), this.#verify);
+      this.#buttons[0], this.#backup, this.#buttons[1], this.#verify);
   }
 
   // refresh shows the newest jobs as they are now. What the gateway does not answer stays as it was.
   async refresh() {
+    const token = this.#token();
     try {
-      const jobs = await fetchJSON("/observer/maintenance", this.#token());
-      this.#show("backup", jobs.backup);
-      this.#show("verify", jobs.verify);
+      const jobs = await fetchJSON("/observer/maintenance", token);
+      if (this.#token() === token) {
+        this.#show("backup", jobs.backup);
+        this.#show("verify", jobs.verify);
+      }
     } catch (refused) {
       if (!(refused instanceof Refused)) {
         throw refused;
       }
     }
+  }
+
+  clear() {
+    this.element.hidden = true;
+    this.#buttons.forEach((button) => button.erase());
+    erase(this.#backup);
+    erase(this.#verify);
   }
 
   #show(name, job) {

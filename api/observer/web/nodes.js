@@ -1,7 +1,7 @@
 // The section of the nodes that share a store, each with a button that drains it.
 import { element } from "/screens/element.js";
 import { actionButton } from "./actionbutton.js";
-import { redraw, table } from "./draw.js";
+import { erase, redraw, table } from "./draw.js";
 import { Refused, fetchJSON } from "./gateway.js";
 
 const NOT_FOUND = 404; // no nodes are configured
@@ -11,6 +11,7 @@ export class Nodes {
   #token;
   #rangeOf;
   #drain;
+  #give;
   #configured = true; // until the gateway says otherwise
   #list = element("div");
 
@@ -19,8 +20,8 @@ export class Nodes {
     this.#t = t;
     this.#token = token;
     this.#rangeOf = rangeOf;
-    this.#drain = element("div", { hidden: true }, element("p", {}, t("drain_range.explained")),
-      actionButton(t, "drain_range", () => `/observer/drain?range=${rangeOf()}`, token, { done: ({ node }) => t("drain_range.done", { node }) }));
+    this.#give = actionButton(t, "drain_range", () => `/observer/drain?range=${rangeOf()}`, token, { done: ({ node }) => t("drain_range.done", { node }) });
+    this.#drain = element("div", { hidden: true }, element("p", {}, t("drain_range.explained")), this.#give);
     this.element = element("section", { hidden: true }, element("h2", {}, t("nodes")), element("p", {}, t("nodes.explained")), this.#list, this.#drain);
   }
 
@@ -29,19 +30,27 @@ export class Nodes {
     if (!this.#configured) {
       return;
     }
+    const token = this.#token();
     try {
-      this.#show((await fetchJSON("/nodes", this.#token())).nodes);
+      const { nodes } = await fetchJSON("/nodes", token);
+      if (this.#token() === token) {
+        this.#show(nodes);
+      }
     } catch (refused) {
       if (!(refused instanceof Refused)) {
         throw refused;
       }
-      this.#configured = refused.status !== NOT_FOUND;
+      if (this.#token() === token) {
+        this.#configured = refused.status !== NOT_FOUND;
+      }
     }
   }
 
   clear() {
     this.#configured = true;
     this.element.hidden = true;
+    this.#give.erase();
+    erase(this.#list);
   }
 
   #show(nodes) {

@@ -93,8 +93,8 @@ export class Overview {
     this.#ofOneRange.forEach((section) => (section.hidden = true));
     this.#log.hidden = true;
     this.#flight.hidden = true;
-    this.#profiles.hidden = true;
-    this.#maintenance.element.hidden = true;
+    this.#profiles.clear();
+    this.#maintenance.clear();
     this.#actors.close();
     this.#advisories.clear();
     this.#nodes.clear();

@@ -8,10 +8,16 @@ const SECONDS = 10; // of the CPU profile
 
 // profiles creates it. token() is the operator's.
 export function profiles(t, token) {
-  const button = (name, path) => actionButton(t, name, () => `/debug/pprof/${path}`, token, {
+  const button = ([name, path]) => actionButton(t, name, () => `/debug/pprof/${path}`, token, {
     ask: async (address) => save(await fetchFile(address, token()), `rangegate-${name}`),
     done: () => t("profiles.done"),
   });
-  return element("section", {}, element("h2", {}, t("profiles")), element("p", {}, t("profiles.explained", { n: SECONDS })),
-    button("cpu.pprof", `profile?seconds=${SECONDS}`), button("heap.pprof", "heap"), button("goroutines.txt", "goroutine?debug=1"));
+  const buttons = [["cpu.pprof", `profile?seconds=${SECONDS}`], ["heap.pprof", "heap"], ["goroutines.txt", "goroutine?debug=1"]].map(button);
+  const section = element("section", {}, element("h2", {}, t("profiles")), element("p", {}, t("profiles.explained", { n: SECONDS })), ...buttons);
+  return Object.assign(section, {
+    clear() {
+      section.hidden = true;
+      buttons.forEach((of) => of.erase());
+    },
+  });
 }

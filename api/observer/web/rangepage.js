@@ -12,9 +12,11 @@ export function storeSection(t, rangeOf, token) {
   const outcome = element("p.outcome", { role: "status" });
   const shown = element("div.part");
   const read = async () => {
+    const [range, used] = [rangeOf(), token()];
+    const current = () => rangeOf() === range && token() === used;
     try {
-      const store = await fetchJSON(`/observer/range?${new URLSearchParams({ range: rangeOf() })}`, token());
-      if (store.range_id === rangeOf()) {
+      const store = await fetchJSON(`/observer/range?${new URLSearchParams({ range })}`, used);
+      if (current()) {
         setText(outcome, t("as_of", { time: t.seconds(store.at) }));
         shown.replaceChildren(storeFacts(t, store), ...store.webhooks.map((webhook) => deliveries(t, store.range_id, webhook)));
       }
@@ -22,7 +24,9 @@ export function storeSection(t, rangeOf, token) {
       if (!(refused instanceof Refused)) {
         throw refused;
       }
-      setText(outcome, refused.code === "store_unavailable" ? t("timeline.no_store") : t("contact.status", { status: refused.status }));
+      if (current()) {
+        setText(outcome, refused.code === "store_unavailable" ? t("timeline.no_store") : t("contact.status", { status: refused.status }));
+      }
     }
   };
   let of = ""; // the range that is shown

@@ -17,13 +17,19 @@ export function snapshotSection(t, queryOf, token) {
     return t(unsaved ? "snapshot.unsaved" : "snapshot.saved", { time: t.seconds(at) });
   };
   const read = async () => {
+    const used = token();
     try {
-      setText(outcome, show(await fetchJSON(path(false), token())));
+      const answer = await fetchJSON(path(false), used);
+      if (token() === used) {
+        setText(outcome, show(answer));
+      }
     } catch (refused) {
       if (!(refused instanceof Refused)) {
         throw refused;
       }
-      setText(outcome, t("contact.status", { status: refused.status }));
+      if (token() === used) {
+        setText(outcome, t("contact.status", { status: refused.status }));
+      }
     }
   };
   const named = actionButton(t, "read_names", () => path(true), token, { ask: (of) => fetchJSON(of, token()), done: show });
@@ -36,6 +42,7 @@ export function snapshotSection(t, queryOf, token) {
       shown.hidden = true;
       setText(shown, "");
       setText(outcome, "");
+      named.erase();
     },
   };
 }
