@@ -280,6 +280,53 @@ await story(async () => {
     await several.getByRole("button", { name: "Give it away: sure?" }).click({ timeout: 1_000 }).catch(() => {});
     return await several.getByText("The range goes to north-2.").count() === 1;
   });
+
+  tell("What came of an action stands below its own range alone, and what is confirmed for one range or webhook is not done to another");
+  const choose = async (name) => {
+    await several.getByRole("combobox", { name: "Range", exact: true }).selectOption(name);
+    await several.getByRole("navigation").getByText(name).waitFor();
+  };
+  const press = (button) => button.evaluate((of) => of.click()); // as in a browser whose buttons get no focus from a press, and lose none
+  await choose("South range");
+  assert.equal(await several.getByText("The range goes to").count(), 0);
+  await press(give);
+  const sure = several.getByRole("button", { name: "Give it away: sure?" });
+  await sure.waitFor();
+  await choose("North range");
+  assert.equal(await sure.count(), 0);
+  const tested = [];
+  await several.route("**/observer/webhooks/test?*", (route) => {
+    tested.push(new URL(route.request().url()).searchParams.get("webhook"));
+    return route.fulfill({ json: { reached: true, server: "http://pos.example", tls: null, duration_ms: 1, error: null } });
+  });
+  const connect = several.getByRole("button", { name: /^Connect to it/ });
+  await press(connect);
+  await several.getByLabel("Webhook to test (of several)").fill("pos");
+  await eventually("the second press", async () => (await connect.textContent()) === "Connect to it" || press(connect));
+  await confirm(several, "Connect to it", "Connect to it: sure?", several.waitForRequest("**/observer/webhooks/test?*webhook=pos"));
+  await several.getByText(/^http:\/\/pos\.example is reached/).waitFor();
+  assert.deepEqual(tested, ["pos"]);
+
+  tell("Events are sent again on from where the gateway has come, unless another part or another range is chosen meanwhile");
+  const behind = several.getByLabel("Behind cursor");
+  await behind.fill("0");
+  await several.getByLabel("Up to cursor").fill("1000");
+  const sendThem = async (meanwhile) => {
+    const sending = await holdBack(several, "**/observer/redeliver?range=*");
+    await confirm(several, "Send them again", "Send them again: sure?", sending.asked);
+    await meanwhile();
+    await sending.answer({ events: 3, next: "500" });
+  };
+  const sent = several.getByText("Sent again: 3. There are more behind cursor 500.");
+  await sendThem(() => choose("South range"));
+  assert.equal(await behind.inputValue(), "0");
+  assert.equal(await sent.count(), 0);
+  await sendThem(() => behind.fill("7"));
+  await sent.waitFor();
+  assert.equal(await behind.inputValue(), "7");
+  await sendThem(() => {});
+  await sent.waitFor();
+  assert.equal(await behind.inputValue(), "500");
   await several.close();
 
   tell("One lane, by keyboard, with what it was asked");

@@ -6,23 +6,26 @@ const ARMED = 5_000; // ms
 const MIN_INTERVAL = 350; // ms; faster clicks are one double click
 
 // actionButton creates the button of the action with that name, with the place where its outcome stands. pathOf() is the address to ask,
-// token() the operator's. A form that must be filled in is given as {form, body, done}: body() is what is sent, and done(answer) the sentence
-// about what came of it. method is POST if none is given; ask(path) is in place of it all. An answer that comes after its token was forgotten
-// is not shown, and erase() removes the outcome.
-export function actionButton(t, name, pathOf, token, { form, body, done, method, ask = (path) => post(path, token(), body?.(), method) } = {}) {
+// token() the operator's. A form that must be filled in is given as {form, body, done}: body() is what is sent, and done(answer, sent) the
+// sentence about what came of it. method is POST if none is given; ask(path) is in place of it all. The action is that of the address at the first
+// click: a second one does not act when the address has become another, and an answer is not shown then, nor when its token was forgotten.
+// erase() removes the outcome and asks for confirmation no more.
+export function actionButton(t, name, pathOf, token, { form, body, done, method, ask = (path, sent) => post(path, token(), sent, method) } = {}) {
   const words = element("span", {}, t(`action.${name}`));
   const button = element("button.button", { type: "button" }, words);
   const outcome = element("p.outcome", { role: "status" });
   let armed = 0;
   let armedAt = 0;
+  let armedFor = ""; // the address
   button.addEventListener("blur", disarm);
   button.addEventListener("click", async () => {
     if (form && !form.reportValidity()) {
       disarm();
       return;
     }
+    const path = pathOf();
     if (!armed) {
-      armedAt = performance.now();
+      [armedAt, armedFor] = [performance.now(), path];
       armed = setTimeout(disarm, ARMED);
       setText(words, t(`action.${name}.sure`));
       setText(outcome, "");
@@ -32,17 +35,21 @@ export function actionButton(t, name, pathOf, token, { form, body, done, method,
       return;
     }
     disarm();
-    const used = token();
+    if (path !== armedFor) {
+      return;
+    }
+    const [used, sent] = [token(), body?.()];
+    const current = () => pathOf() === path && token() === used;
     try {
-      const answer = await ask(pathOf());
-      if (token() === used) {
-        setText(outcome, done?.(answer) ?? t("action_asked", { time: t.seconds(new Date()) }));
+      const answer = await ask(path, sent);
+      if (current()) {
+        setText(outcome, done?.(answer, sent) ?? t("action_asked", { time: t.seconds(new Date()) }));
       }
     } catch (refused) {
       if (!(refused instanceof Refused)) {
         throw refused;
       }
-      if (token() === used) {
+      if (current()) {
         setText(outcome, refusal(refused));
       }
     }

@@ -13,6 +13,7 @@ export function debugButton(t, queryOf, token) {
 
 // debugLog creates the section of a range with the button.
 export function debugLog(t, rangeOf, token) {
-  return element("section", { hidden: true }, element("h2", {}, t("debug_log")), element("p", {}, t("debug_log.explained")),
-    debugButton(t, () => ({ range: rangeOf() }), token));
+  const button = debugButton(t, () => ({ range: rangeOf() }), token);
+  const section = element("section", { hidden: true }, element("h2", {}, t("debug_log")), element("p", {}, t("debug_log.explained")), button);
+  return Object.assign(section, { erase: button.erase });
 }

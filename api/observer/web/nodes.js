@@ -49,8 +49,13 @@ export class Nodes {
   clear() {
     this.#configured = true;
     this.element.hidden = true;
-    this.#give.erase();
+    this.erase();
     erase(this.#list);
+  }
+
+  // erase removes what came of giving a range away.
+  erase() {
+    this.#give.erase();
   }
 
   #show(nodes) {

@@ -30,7 +30,8 @@ export class Overview {
   #advisories;
   #top = element("div.part");
   #rest = element("div.part");
-  #ofOneRange; // sections with actions
+  #requests;
+  #ofOneRange; // sections
   #log;
   #flight;
   #profiles;
@@ -40,9 +41,15 @@ export class Overview {
   // handlers are those of Actors.
   constructor(t, root, handlers) {
     this.#t = t;
-    this.#actors = new Actors(t, handlers);
+    const rangeChanged = () => {
+      this.#eraseOfOneRange();
+      handlers.rangeChanged();
+    };
+    this.#actors = new Actors(t, { ...handlers, rangeChanged });
     this.#advisories = new Advisories(t, handlers.token);
-    this.#ofOneRange = [requestSearch, storeSection, replayForm, webhookTest, debugLog].map((create) => create(t, () => this.#actors.range, handlers.token));
+    const create = (section) => section(t, () => this.#actors.range, handlers.token);
+    this.#requests = create(requestSearch);
+    this.#ofOneRange = [this.#requests, ...[storeSection, replayForm, webhookTest, debugLog].map(create)];
     this.#nodes = new Nodes(t, handlers.token, () => this.#actors.range);
     this.#maintenance = new Maintenance(t, handlers.token);
     this.#log = logSection(t);
@@ -74,7 +81,7 @@ export class Overview {
     redraw(this.#rest, [shown, this.#actors.range], () => this.#lists(health, one));
     this.#ofOneRange.forEach((section) => (section.hidden = one === null));
     if (one !== null) {
-      this.#ofOneRange.slice(0, 2).forEach((section) => section.opened());
+      this.#requests.opened();
     }
     this.#log.show({ range: this.#actors.range });
     this.#flight.hidden = false;
@@ -89,7 +96,7 @@ export class Overview {
   }
 
   clear() {
-    this.#ofOneRange.slice(0, 2).forEach((section) => section.erase());
+    this.#eraseOfOneRange();
     this.#ofOneRange.forEach((section) => (section.hidden = true));
     this.#log.hidden = true;
     this.#flight.hidden = true;
@@ -100,6 +107,11 @@ export class Overview {
     this.#nodes.clear();
     erase(this.#top);
     erase(this.#rest);
+  }
+
+  // eraseOfOneRange removes what somebody has asked of the range that was chosen.
+  #eraseOfOneRange() {
+    [...this.#ofOneRange, this.#nodes].forEach((section) => section.erase());
   }
 
   #nav(range) {

@@ -29,19 +29,10 @@ export function storeSection(t, rangeOf, token) {
       }
     }
   };
-  let of = ""; // the range that is shown
   const found = element("section", { hidden: true }, element("h2", {}, t("store")), element("p", {}, t("store.explained")),
     element("div.act", {}, element("button.button", { type: "button", onclick: read }, t("store.show")), outcome), shown);
   return Object.assign(found, {
-    // opened is called when the range is shown.
-    opened() {
-      if (of !== rangeOf()) {
-        this.erase();
-        of = rangeOf();
-      }
-    },
     erase() {
-      of = "";
       shown.replaceChildren();
       setText(outcome, "");
     },

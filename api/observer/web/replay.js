@@ -12,15 +12,17 @@ export function replayForm(t, rangeOf, token) {
   const field = (title, of) => element("label.field", {}, element("span", {}, title), of);
   const form = element("form.controls", { "aria-label": t("replay"), onsubmit: (event) => event.preventDefault() },
     field(t("replay.webhook"), webhook), field(t("replay.after"), after), field(t("replay.until"), until));
+  const body = () => ({ ...(webhook.value.trim() && { webhook: webhook.value.trim() }), after: after.value, until: until.value });
   const send = actionButton(t, "redeliver", () => `/observer/redeliver?range=${rangeOf()}`, token, {
     form,
-    body: () => ({ ...(webhook.value.trim() && { webhook: webhook.value.trim() }), after: after.value, until: until.value }),
-    done: ({ events, next }) => {
-      if (next !== null) {
+    body,
+    done: ({ events, next }, sent) => {
+      if (next !== null && JSON.stringify(body()) === JSON.stringify(sent)) { // nobody has typed another part meanwhile
         after.value = next;
       }
       return t(next === null ? "replay.done" : "replay.more", { n: t.number(events), next });
     },
   });
-  return element("section", { hidden: true }, element("h2", {}, t("replay")), element("p", {}, t("replay.explained")), form, send);
+  const section = element("section", { hidden: true }, element("h2", {}, t("replay")), element("p", {}, t("replay.explained")), form, send);
+  return Object.assign(section, { erase: send.erase });
 }

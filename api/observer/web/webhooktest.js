@@ -20,5 +20,6 @@ export function webhookTest(t, rangeOf, token) {
       return t(tls === null ? "webhook_test.plain" : "webhook_test.reached", { server, tls, time: milliseconds(t, took) });
     },
   });
-  return element("section", { hidden: true }, element("h2", {}, t("webhook_test")), element("p", {}, t("webhook_test.explained")), form, test);
+  const section = element("section", { hidden: true }, element("h2", {}, t("webhook_test")), element("p", {}, t("webhook_test.explained")), form, test);
+  return Object.assign(section, { erase: test.erase });
 }
