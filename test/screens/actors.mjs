@@ -327,6 +327,38 @@ await story(async () => {
   await sendThem(() => {});
   await sent.waitFor();
   assert.equal(await behind.inputValue(), "500");
+
+  tell("What is found in one range, or read of it, does not stay below the next one");
+  const nothing = { at: new Date(), trace_id: "", answer: null, not_on_record: [], commands: [], events: [], acts: [], searched_since: new Date(), next: "further" };
+  const further = several.getByRole("button", { name: "Search further back" });
+  const search = async () => {
+    const searching = await holdBack(several, "**/observer/requests?*");
+    await several.getByLabel("Trace id or idempotency key").fill("a key of nobody");
+    await several.keyboard.press("Enter");
+    await searching.asked;
+    return searching;
+  };
+  await (await search()).answer(nothing);
+  await further.waitFor();
+  await several.getByRole("button", { name: "Read how they are" }).click();
+  const lastFlush = several.locator(".facts div", { hasText: "Last flush" });
+  await lastFlush.waitFor();
+  await choose("North range");
+  assert.equal(await further.isVisible(), false);
+  assert.equal(await lastFlush.count(), 0);
+  const searching = await search();
+  await choose("South range");
+  await searching.answer(nothing);
+  assert.equal(await further.isVisible(), false);
+  const reading = await holdBack(several, "**/observer/range?*");
+  await several.getByRole("button", { name: "Read how they are" }).click();
+  await reading.asked;
+  await several.getByRole("button", { name: "Forget the token" }).click();
+  await reading.answer();
+  await several.getByLabel("Operations token").fill(scene.operator);
+  await several.keyboard.press("Enter");
+  await several.getByRole("navigation").getByText("South range").waitFor();
+  assert.equal(await lastFlush.count(), 0);
   await several.close();
 
   tell("One lane, by keyboard, with what it was asked");

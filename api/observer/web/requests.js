@@ -44,18 +44,21 @@ export function requestSearch(t, rangeOf, token) {
   });
 
   async function search(text, cursor) {
-    const query = new URLSearchParams({ range: rangeOf(), [TRACE.test(text) ? "trace_id" : "key"]: text, ...(cursor !== null && { cursor }) });
-    const used = token();
+    const [range, used] = [rangeOf(), token()];
+    const current = () => rangeOf() === range && token() === used;
+    const query = new URLSearchParams({ range, [TRACE.test(text) ? "trace_id" : "key"]: text, ...(cursor !== null && { cursor }) });
     try {
       const answer = await fetchJSON(`/observer/requests?${query}`, used);
-      if (token() === used) {
+      if (current()) {
         show(answer, text);
       }
     } catch (refused) {
       if (!(refused instanceof Refused)) {
         throw refused;
       }
-      setText(outcome, refused.code === "store_unavailable" ? t("timeline.no_store") : t("contact.status", { status: refused.status }));
+      if (current()) {
+        setText(outcome, refused.code === "store_unavailable" ? t("timeline.no_store") : t("contact.status", { status: refused.status }));
+      }
     }
   }
 
