@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { Control } from "./control.mjs";
 import { Lane } from "./lane.mjs";
 import { eventually, scene, story, tell } from "./story.mjs";
-import { changeWorld, controller, got, linked, operate, pos, runDown, sessionOn, sessions } from "./pos.mjs";
+import { changeWorld, controller, got, linked, operate, pos, runDown, sell, sessionOn, sessions } from "./pos.mjs";
 
 await story(async () => {
   await linked();
@@ -129,6 +129,43 @@ await story(async () => {
   await jo.shows("of 75 minutes");
   happened.push("purchaseRequest", "sessionModified");
   assert.deepEqual((await got(session, ...happened)).findLast(({ event }) => event === "purchaseRequest").items, [{ id: "time", qty: 15 }]);
+
+  tell("What is for sale comes late: it opens no shop that was closed, and the next customer on the lane sees their own prices");
+  const di = (await sell(6, "Di Roe")).session_id;
+  const sixth = await Lane.at(6);
+  const customer = (name) => sixth.page.locator("#customer", { hasText: name }).waitFor();
+  await customer("Di Roe");
+  const asked = [];
+  await sixth.page.route("**/products", (route) => asked.push(route));
+  const ask = async () => {
+    const before = asked.length;
+    await sixth.page.getByRole("button", { name: "Shop" }).click();
+    await eventually("the shop asks", () => asked.length > before);
+  };
+  const answer = async (nth, price) => {
+    const products = await (await asked[nth].fetch()).json();
+    await asked[nth].fulfill({ json: { ...products, time: [{ ...products.time[0], price }] } });
+    await sixth.page.evaluate(() => fetch("/screens/send.js").then((response) => response.text())); // once it has come
+  };
+  await ask();
+  await sixth.leaveShop();
+  await answer(0, "0.90");
+  assert.equal(await sixth.shop.isVisible(), false, "Di has closed it");
+  await ask();
+  await sixth.leaveShop();
+  await ask();
+  await pos("POST", `/sessions/${di}/stop`);
+  await sixth.shop.waitFor({ state: "hidden" });
+  const ed = (await sell(6, "Ed Poe")).session_id;
+  await customer("Ed Poe");
+  await answer(1, "0.90");
+  assert.equal(await sixth.shop.isVisible(), false, "Ed has not opened it");
+  await ask();
+  await answer(2, "0.90");
+  await answer(3, "0.50");
+  await sixth.shop.getByText("€0.50 a minute").waitFor();
+  await pos("POST", `/sessions/${ed}/stop`);
+  await sixth.page.context().close();
 
   tell("A ceasefire; the controller of lane 5 hears nothing, and that is the largest text there is");
   await changeWorld("/lane/5/out-of-reach");

@@ -1,8 +1,10 @@
 // The cart. Quantities keep to each product's minimum, maximum and step.
 import { multiply, parseAmount, sum } from "/screens/amount.js";
 
+const NOTHING = { time: [], targets: [], ammo: [], rentals: [] };
+
 export class Cart {
-  products = { time: [], targets: [], ammo: [], rentals: [] };
+  products = NOTHING;
   #quantities = new Map(); // product id → how many, above 0
   #changed;
 
@@ -58,6 +60,12 @@ export class Cart {
   clear() {
     this.#quantities.clear();
     this.#changed();
+  }
+
+  // forget clears the cart and what is for sale: both are a session's.
+  forget() {
+    this.products = NOTHING;
+    this.clear();
   }
 
   get items() {

@@ -26,6 +26,7 @@ export class Shop {
   #interrupted = false; // closed by a ceasefire, which nothing may hide
   #left;
   #retry = 0; // the timer
+  #loads = 0; // of products: only the newest fills the shop
   #quick = false; // the purchase is time alone, beside the cart
   #shelf = null;
   #help; // the place of the call for help, which the shop would cover: it is in the shop while that is open
@@ -58,7 +59,8 @@ export class Shop {
       this.#session = id;
       this.#pending = "";
       this.#sending = false;
-      this.#cart.clear();
+      this.#loads++; // what is still fetched is another session's
+      this.#cart.forget();
       this.#interrupted = false;
       this.#dialog.close();
     }
@@ -136,23 +138,29 @@ export class Shop {
     await this.#load();
   }
 
-  // load fetches the products, again and again while the shop shows that it could not.
+  // load fetches the products, again and again while the shop shows that it could not. An answer that comes when the shop is closed, or
+  // after the session, is nobody's any more.
   async #load() {
     clearTimeout(this.#retry);
+    const load = ++this.#loads;
+    const wanted = () => load === this.#loads && (this.#dialog.open || this.#interrupted) && ["loading", "failed"].includes(this.#shown);
     try {
       const products = await send("GET", `${this.#base}/products`);
-      if (["loading", "failed"].includes(this.#shown)) {
+      if (wanted()) {
         this.#cart.setProducts(products);
         this.#browse("");
       }
     } catch (refusal) {
       const text = this.#sentence(refusal);
+      if (!wanted()) {
+        return;
+      }
       if (this.#shown === "loading" || (this.#shown === "failed" && this.#body.firstElementChild.textContent !== text)) {
         this.#shown = "failed";
         this.#body.replaceChildren(element("p.trouble", { role: "alert" }, text),
           element("button.button", { type: "button", onclick: () => this.#open() }, this.#t("again")));
       }
-      this.#retry = setTimeout(() => this.#shown === "failed" && this.#dialog.open && this.#load(), RETRY);
+      this.#retry = setTimeout(() => wanted() && this.#load(), RETRY);
     }
   }
 
