@@ -118,7 +118,12 @@ await story(async () => {
   await ann.shopSays("Sold out.");
   await look(ann.page, "shop: refused");
   await changeWorld("/purchases", { how: "accept" });
+  await ann.page.route("**/purchase", (route) => route.abort());
   await ann.buy();
+  await ann.shopSays("There was no answer");
+  await look(ann.page, "shop: unanswered");
+  await ann.page.unroute("**/purchase");
+  await ann.shop.getByRole("button", { name: "Try again" }).click();
   await ann.shopSays("Your purchase went through");
   await look(ann.page, "shop: accepted");
   await ann.leaveShop();

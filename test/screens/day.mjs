@@ -130,6 +130,47 @@ await story(async () => {
   happened.push("purchaseRequest", "sessionModified");
   assert.deepEqual((await got(session, ...happened)).findLast(({ event }) => event === "purchaseRequest").items, [{ id: "time", qty: 15 }]);
 
+  tell("A purchase gets no answer: the shop offers nothing but to try it again, and it is bought once");
+  const tries = [];
+  await jo.page.route("**/purchase", (route) => {
+    tries.push(route.request().postDataJSON());
+    return tries.length % 2 === 1 ? route.abort() : route.fulfill({ status: 504 }); // also by a proxy
+  });
+  const trying = async () => {
+    await jo.openShop();
+    await jo.shop.getByRole("tab", { name: "Targets" }).click();
+    await jo.more("Bullseye");
+    await jo.buy();
+    await jo.shopSays("There was no answer to your purchase for €1.10");
+  };
+  await trying();
+  for (const door of ["Shop", "15 min €7.50: buy more time"]) {
+    await jo.leaveShop();
+    await jo.page.getByRole("button", { name: door }).click();
+    await jo.shopSays("There was no answer to your purchase for €1.10");
+  }
+  await jo.page.unroute("**/purchase");
+  const again = jo.page.waitForRequest("**/purchase");
+  await jo.shop.getByRole("button", { name: "Try again" }).click();
+  await jo.shopSays("Your purchase went through");
+  await jo.leaveShop();
+  assert.equal(new Set([...tries, (await again).postDataJSON()].map((purchase) => JSON.stringify(purchase))).size, 1, "the same purchase each time");
+
+  tell("Another one had arrived all the same: the shop says so once it has heard");
+  await jo.page.route("**/purchase", (route) => {
+    tries.push(route.request().postDataJSON());
+    return route.abort();
+  });
+  await trying();
+  await jo.page.unroute("**/purchase");
+  await jo.page.evaluate((purchase) => fetch(`${location.pathname}/purchase`, {
+    method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(purchase),
+  }), tries.at(-1));
+  await jo.shopSays("Your purchase went through");
+  await jo.leaveShop();
+  happened.push("purchaseRequest", "purchaseRequest");
+  await got(session, ...happened);
+
   tell("What is for sale comes late: it opens no shop that was closed, and the next customer on the lane sees their own prices");
   const di = (await sell(6, "Di Roe")).session_id;
   const sixth = await Lane.at(6);

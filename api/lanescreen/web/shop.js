@@ -1,13 +1,14 @@
 // The shop: the products, the cart, and the outcome of a purchase.
-import { formatAmount } from "/screens/amount.js";
+import { formatAmount, multiply, parseAmount } from "/screens/amount.js";
 import { element, setText } from "/screens/element.js";
 import { icon } from "/screens/icons.js";
 import { clearWhenReached } from "/screens/recovery.js";
-import { Refusal, send, sentence } from "/screens/send.js";
+import { send, sentence } from "/screens/send.js";
 import { Cart } from "./cart.js";
 import { Shelf } from "./shelf.js";
 
 const TRIES = 3; // of the same purchase, without a response
+const NO_ANSWER = /^(unreachable|no_answer|timeout|status_5\d\d)$/; // the codes that leave open what came of it; status_5xx is a proxy's
 const RETRY = 5_000; // ms until products that could not be fetched are fetched again
 
 export class Shop {
@@ -21,6 +22,7 @@ export class Shop {
   #foot;
   #session = "";
   #pending = ""; // the id of the purchase whose outcome is awaited
+  #unanswered = null; // the purchase that may have arrived or not, with its total as it is shown
   #sending = false;
   #shown = "";
   #interrupted = false; // closed by a ceasefire, which nothing may hide
@@ -58,6 +60,7 @@ export class Shop {
     if (id !== this.#session || !purchasing) {
       this.#session = id;
       this.#pending = "";
+      this.#unanswered = null;
       this.#sending = false;
       this.#loads++; // what is still fetched is another session's
       this.#cart.forget();
@@ -67,6 +70,10 @@ export class Shop {
     this.#yieldToCeasefire();
     if (!purchase) {
       return;
+    }
+    if (purchase.purchase_id === this.#unanswered?.purchase.purchase_id) { // it had arrived
+      this.#pending = purchase.purchase_id;
+      this.#unanswered = null;
     }
     if (purchase.phase === "pending") { // also one that was begun before the page was loaded, or at the lane's hardware
       this.#pending = purchase.purchase_id;
@@ -85,13 +92,22 @@ export class Shop {
 
   // buyTime buys that many minutes at once. What is in the cart stays there.
   buyTime(product, minutes) {
-    if (this.#pending) {
-      this.#showDialog();
-      this.#showStatus("pending");
+    if (this.#showOpenPurchase()) {
       return;
     }
     this.#cart.setProducts({ ...this.#cart.products, time: [product] });
-    this.#buy([{ id: product.id, qty: minutes }], true);
+    this.#buy([{ id: product.id, qty: minutes }], multiply(parseAmount(product.price), minutes), true);
+  }
+
+  // showOpenPurchase shows the purchase that is under way, or has got no answer, and reports whether there is one. There is no other until its
+  // outcome is known.
+  #showOpenPurchase() {
+    const status = this.#pending ? "pending" : this.#unanswered ? "unanswered" : "";
+    if (status) {
+      this.#showDialog();
+      this.#showStatus(status);
+    }
+    return status !== "";
   }
 
   // yieldToCeasefire closes the shop during a ceasefire, and reopens it afterwards.
@@ -127,11 +143,10 @@ export class Shop {
 
   // The products are fetched at each opening: they depend on the session, and prices and stock change.
   async #open() {
-    this.#showDialog();
-    if (this.#pending) {
-      this.#showStatus("pending");
+    if (this.#showOpenPurchase()) {
       return;
     }
+    this.#showDialog();
     this.#shown = "loading";
     this.#body.replaceChildren(element("p.note", { role: "status" }, this.#t("shop.loading")));
     this.#foot.replaceChildren();
@@ -215,14 +230,20 @@ export class Shop {
       element("tfoot", {}, element("tr", {}, element("th", { scope: "row", colSpan: 2 }, t("total")), element("td", {}, total))))));
     this.#foot.replaceChildren(
       element("button.button", { type: "button", onclick: () => this.#browse("") }, t("review.back")),
-      element("button.button.primary.buy", { type: "button", onclick: () => this.#buy(this.#cart.items, false) }, icon("check"), t("buy", { total })));
+      element("button.button.primary.buy", { type: "button", onclick: () => this.#buy(this.#cart.items, this.#cart.total, false) }, icon("check"), t("buy", { total })));
     title.focus();
   }
 
-  async #buy(items, quick) {
-    const purchase = { purchase_id: newID(), session_id: this.#session, items };
+  #buy(items, amount, quick) {
     this.#quick = quick;
+    this.#send({ purchase_id: newID(), session_id: this.#session, items }, this.#amount(amount));
+  }
+
+  // send sends the purchase until it is answered, a few times at most. Sent again later, with the same id, it is the same purchase to the
+  // gateway: it is bought once.
+  async #send(purchase, total) {
     this.#pending = purchase.purchase_id;
+    this.#unanswered = null;
     this.#sending = true;
     this.#showStatus("pending");
     for (let tried = 1; ; tried++) {
@@ -230,17 +251,23 @@ export class Shop {
         await send("POST", `${this.#base}/purchase`, purchase);
         return; // the stream reports the outcome
       } catch (refusal) {
-        const noOutcome = refusal instanceof Refusal && ["unreachable", "no_answer", "timeout"].includes(refusal.code);
-        if (this.#pending !== purchase.purchase_id) {
-          return; // the stream has already reported its outcome
+        const noAnswer = NO_ANSWER.test(refusal.code);
+        if (this.#pending !== purchase.purchase_id || this.#lane.purchase?.purchase_id === purchase.purchase_id) {
+          return; // the stream has already reported it
         }
-        if (!noOutcome || tried === TRIES) {
-          this.#pending = noOutcome ? this.#pending : "";
-          this.#sending = false;
+        if (noAnswer && tried < TRIES) {
+          continue;
+        }
+        this.#pending = "";
+        this.#sending = false;
+        if (noAnswer) {
+          this.#unanswered = { purchase, total };
+          this.#showStatus("unanswered");
+        } else {
           this.#browse(this.#sentence(refusal));
           clearWhenReached(this.#foot.querySelector(".trouble"), refusal);
-          return;
         }
+        return;
       }
     }
   }
@@ -259,11 +286,15 @@ export class Shop {
       this.#showDialog();
     }
     const t = this.#t;
-    const [title, text] = [t(`${status}.title`), t(`${status}.explained`)];
-    this.#body.replaceChildren(element(`div.outcome.${status}`, { role: status === "unresolved" ? "alert" : "status" },
-      icon({ pending: "hourglass", accepted: "check", unresolved: "alert" }[status]), element("p.title", {}, title), element("p.explained", {}, text)));
-    this.#foot.replaceChildren(...(status === "pending" ? [] :
-      [element("button.button.primary", { type: "button", onclick: () => this.#dialog.close() }, t("done"))]));
+    const [title, text] = [t(`${status}.title`), t(`${status}.explained`, { total: this.#unanswered?.total })];
+    const alarming = ["unanswered", "unresolved"].includes(status);
+    this.#body.replaceChildren(element(`div.outcome.${status}`, { role: alarming ? "alert" : "status" },
+      icon({ pending: "hourglass", accepted: "check" }[status] ?? "alert"), element("p.title", {}, title), element("p.explained", {}, text)));
+    const button = (onclick, name) => element("button.button.primary", { type: "button", onclick }, t(name));
+    this.#foot.replaceChildren(...{
+      pending: [],
+      unanswered: [button(() => this.#send(this.#unanswered.purchase, this.#unanswered.total), "again")],
+    }[status] ?? [button(() => this.#dialog.close(), "done")]);
   }
 }
 

@@ -87,6 +87,8 @@ export default {
   "pending.explained": "Ihr Einkauf ist unterwegs.",
   "accepted.title": "Danke",
   "accepted.explained": "Ihr Einkauf hat geklappt.",
+  "unanswered.title": "Keine Antwort",
+  "unanswered.explained": "Auf Ihren Einkauf für {total} kam keine Antwort. Bitte noch einmal versuchen: Gekauft wird er nur einmal.",
   "unresolved.title": "Bitte fragen Sie das Personal",
   "unresolved.explained": "Hier weiß niemand, ob Ihr Einkauf geklappt hat. Das Personal weiß Bescheid.",
 

@@ -87,6 +87,8 @@ export default {
   "pending.explained": "Your purchase is on its way.",
   "accepted.title": "Thank you",
   "accepted.explained": "Your purchase went through.",
+  "unanswered.title": "No answer",
+  "unanswered.explained": "There was no answer to your purchase for {total}. Please try again: it is bought only once.",
   "unresolved.title": "Please ask the staff",
   "unresolved.explained": "Nobody here knows whether your purchase went through. The staff have been told.",
 
