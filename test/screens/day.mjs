@@ -150,6 +150,14 @@ await story(async () => {
     await jo.shopSays("There was no answer to your purchase for €1.10");
   }
   await jo.page.unroute("**/purchase");
+  await jo.page.route("**/purchase", (route) => {
+    tries.push(route.request().postDataJSON());
+    return route.fulfill({ status: 503, json: { code: "starting" } }); // which says nothing of those before
+  });
+  await jo.shop.getByRole("button", { name: "Try again" }).click();
+  await eventually("it is tried again", () => tries.length === 4);
+  await jo.shopSays("There was no answer to your purchase for €1.10");
+  await jo.page.unroute("**/purchase");
   const again = jo.page.waitForRequest("**/purchase");
   await jo.shop.getByRole("button", { name: "Try again" }).click();
   await jo.shopSays("Your purchase went through");

@@ -9,6 +9,7 @@ import { Shelf } from "./shelf.js";
 
 const TRIES = 3; // of the same purchase, without a response
 const NO_ANSWER = /^(unreachable|no_answer|timeout|status_5\d\d)$/; // the codes that leave open what came of it; status_5xx is a proxy's
+const NOT_NOW = /^(starting|not_owner|overloaded|store_unavailable|internal)$/; // not taken now, which says nothing of an earlier try
 const RETRY = 5_000; // ms until products that could not be fetched are fetched again
 
 export class Shop {
@@ -242,6 +243,7 @@ export class Shop {
   // send sends the purchase until it is answered, a few times at most. Sent again later, with the same id, it is the same purchase to the
   // gateway: it is bought once.
   async #send(purchase, total) {
+    let mayHaveArrived = this.#unanswered !== null;
     this.#pending = purchase.purchase_id;
     this.#unanswered = null;
     this.#sending = true;
@@ -255,12 +257,13 @@ export class Shop {
         if (this.#pending !== purchase.purchase_id || this.#lane.purchase?.purchase_id === purchase.purchase_id) {
           return; // the stream has already reported it
         }
+        mayHaveArrived ||= noAnswer;
         if (noAnswer && tried < TRIES) {
           continue;
         }
         this.#pending = "";
         this.#sending = false;
-        if (noAnswer) {
+        if (mayHaveArrived && (noAnswer || NOT_NOW.test(refusal.code))) {
           this.#unanswered = { purchase, total };
           this.#showStatus("unanswered");
         } else {
