@@ -1,12 +1,14 @@
 // The ceasefires, and holds of lanes, that were begun on this page and that the gateway has not confirmed. Each is sent again by itself until
 // the gateway confirms it, the stream shows that it is in force, or staff dismiss it: setting a hold twice is the same as setting it once.
 // That goes on while the gateway is restarted, and after the sign-in has ended: then the browser asks as one in which staff have signed in.
-import { send } from "/screens/send.js";
+import { Refusal, send } from "/screens/send.js";
 
 const UNCONFIRMED = 500; // ms after which a request without a response is an alarm
 const ANSWERED = 4_000; // ms after which an attempt counts as lost; the gateway answers within 2 s
 const BACKOFF = [500, 1_000, 2_000, 4_000]; // ms between two attempts
 const MAX_WAIT = 30_000; // ms, whatever the gateway asks for
+const AT_ONCE = 2; // attempts for the same hold: a browser has six connections to a gateway
+const UNKNOWN = "unknown"; // the press of a hold that the gateway has not told yet: the reply alone says that another press has arrived
 const KEPT = "rangegate.ceasefires"; // the name in the browser's session storage
 const MAX_AGE = 5 * 60_000; // ms; what is older is not sent again by a page that is loaded
 
@@ -39,10 +41,14 @@ export class CeasefireRequests {
   begin(scope, id, rangeID) {
     const asked = this.#all.get(keyOf(scope, id, rangeID)) ?? this.#add(scope, id, rangeID, this.#client.scopeName({ scope, id }));
     const { range } = this.#client;
-    const before = range.info?.id === asked.rangeID ? range.findHold(asked.scope, asked.id)?.press ?? null : null;
-    Object.assign(asked, { confirmed: false, repeats: true, before, pressed: ++this.#presses });
+    const hold = range.info?.id === asked.rangeID ? range.findHold(asked.scope, asked.id) : undefined;
+    Object.assign(asked, { confirmed: false, repeats: true, before: hold ? hold.press ?? UNKNOWN : null, pressed: ++this.#presses });
     this.#keep();
-    return asked.attempt && !asked.arrived ? asked.attempt : this.#attempt(asked);
+    if (asked.attempt && asked.arrived && asked.underWay < AT_ONCE) {
+      return this.#attempt(asked);
+    }
+    asked.again = asked.attempt !== null && asked.arrived;
+    return asked.attempt ?? this.#attempt(asked);
   }
 
   // presses is how often one was asked for on this page.
@@ -85,6 +91,8 @@ export class CeasefireRequests {
     const asked = {
       key: keyOf(scope, id, rangeID), scope, id, rangeID, what, refusal: null, attempts: 0, failures: 0, alarm: false, attempt: null, timer: 0, resumed: -Infinity,
       pressed: 0, // its newest press, of the page's presses
+      underWay: 0, // attempts
+      again: false, // it was pressed again when the attempts had arrived: it is sent once more after them
       before: null, // the press of the hold that was in force already then, and whose end may be under way
       arrived: false, // the stream has shown that the attempt is in force
     };
@@ -96,7 +104,7 @@ export class CeasefireRequests {
   #isInForce({ scope, id, rangeID, before }) {
     const { range } = this.#client;
     const hold = range.info?.id === rangeID ? range.findHold(scope, id) : undefined;
-    return hold !== undefined && (before === null || hold.press !== before);
+    return hold !== undefined && (before === null || (before !== UNKNOWN && hold.press !== before));
   }
 
   #again(asked) {
@@ -107,20 +115,32 @@ export class CeasefireRequests {
     clearTimeout(asked.timer);
     asked.timer = 0;
     asked.attempts++;
-    asked.arrived = false;
-    const late = setTimeout(() => this.#alarm(asked), UNCONFIRMED);
+    asked.underWay++;
+    Object.assign(asked, { arrived: false, again: false });
+    const late = setTimeout(() => asked.attempt === attempt && this.#alarm(asked), UNCONFIRMED);
     const attempt = this.#send(asked).then(
       (reply) => asked.attempt === attempt && this.#confirmed(asked, reply), // else there is a newer one
       (refusal) => {
         asked.attempt === attempt && this.#refused(asked, refusal);
         throw refusal;
       },
-    ).finally(() => clearTimeout(late));
+    ).finally(() => {
+      clearTimeout(late);
+      asked.underWay--;
+    });
     asked.attempt = attempt;
     return attempt;
   }
 
-  async #send({ scope, id, rangeID }) {
+  async #send(asked) {
+    const reply = await this.#ask(asked);
+    if (!reply) {
+      throw new Refusal("no_answer", ""); // something between here and the gateway has answered
+    }
+    return reply;
+  }
+
+  async #ask({ scope, id, rangeID }) {
     if (this.#client.range.info?.id === rangeID) {
       try {
         return await this.#client.request("PUT", "/holds", { scope, id, on: true }, ANSWERED);
@@ -135,6 +155,10 @@ export class CeasefireRequests {
 
   #confirmed(asked, reply) {
     const client = this.#client;
+    if (asked.again && this.#all.get(asked.key) === asked) {
+      this.#again(asked);
+      return;
+    }
     Object.assign(asked, { attempt: null, alarm: false, refusal: null, attempts: 0, failures: 0, before: null, confirmed: reply.saved === false });
     asked.confirmed || this.#drop(asked);
     if (client.range.info?.id === asked.rangeID && (client.lost || !this.#isInForce(asked))) {

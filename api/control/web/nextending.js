@@ -3,7 +3,7 @@
 import { formatTime, now, onTick } from "/screens/clock.js";
 import { element, setText } from "/screens/element.js";
 import { icon } from "/screens/icons.js";
-import { LaneErrorText, action } from "./actions.js";
+import { LaneErrorText, action, showBusy } from "./actions.js";
 import { laneEndsIn, laneGraceLeft, laneOwed, laneTimeLeft } from "./model.js";
 import { inGrace, stateOf, urgencyOf } from "./rules.js";
 import { ignoreWhenMoved } from "./settling.js";
@@ -97,6 +97,7 @@ class Row {
     }
     this.#lane = lane;
     this.element.dataset.lane = lane.lane_id;
+    showBusy(this.element, lane.lane_id); // the session may have moved
     setText(this.#name, lane.name);
     setText(this.#customer, lane.session.customer_name);
     this.more.setAttribute("aria-label", this.label(lane));

@@ -46,6 +46,9 @@ export class Outcome {
     const { session_id: id } = lane.session;
     const { users } = this.#client;
     await this.#client.session(lane, "modify", { minutes, ...more });
+    if (users !== this.#client.users) {
+      return;
+    }
     const { t } = this.#client;
     const sum = minutes + (this.#modified?.id === id ? this.#modified.minutes : 0);
     if (sum === 0) {
@@ -96,6 +99,7 @@ export class Outcome {
     setText(this.#words, ""); // it names a customer
     this.#words.title = "";
     this.#lines.replaceChildren();
+    this.#refusal.replaceChildren(); // what is refused from now on is told anew
     this.#controls.replaceChildren();
     if (focused) {
       document.getElementById("main").focus();

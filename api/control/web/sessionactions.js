@@ -110,9 +110,10 @@ export class SessionActions {
 
   async #moveTo(pick) {
     const lane = this.#lane;
+    const place = this.#error.ofShown();
     const to = await pick(lane);
     if (to) {
-      await perform(this.#client, this.#move, this.#error, (anyway) => this.#client.outcome.move(lane, to, anyway), undefined, {}, "after_closing.move_anyway");
+      await perform(this.#client, this.#move, place, (anyway) => this.#client.outcome.move(lane, to, anyway), undefined, {}, "after_closing.move_anyway");
     }
   }
 }

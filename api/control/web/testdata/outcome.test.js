@@ -63,6 +63,9 @@ test("what was done under another name is not offered to whoever has signed in s
   client.session = async () => void client.users++;
   await outcome.modify(lane, 15);
   assert.ok(root.hidden);
+  client.session = async () => {};
+  await outcome.modify(lane, 15);
+  assert.deepEqual(await takeBack(), [["POST", "/sessions/s3/modify", { minutes: -15 }]]);
 });
 
 test("those of another session are another offer", async () => {
