@@ -20,6 +20,14 @@ import (
 // verdict is what the comparison found, beside faults.
 type verdict struct{ delivered, refused, lost, unanswered int }
 
+// gaveUp reports whether the attempt ended before the receiver answered. On a busy machine the receiver may read
+// the request after that, or never.
+func gaveUp(event support.Event) bool {
+	failed := event.Attempt.Error
+	return failed != nil &&
+		(strings.HasPrefix(*failed, lanes.TimedOut) || strings.HasPrefix(*failed, lanes.Unreachable))
+}
+
 // judge compares the log with what arrived.
 func judge(t testing.TB, log []support.Event, arrived []support.Arrival) (v verdict) {
 	place := map[string]int{} // webhook-id → place in the log
@@ -35,10 +43,12 @@ func judge(t testing.TB, log []support.Event, arrived []support.Arrival) (v verd
 		_, again := seen[a.ID]
 		require.False(t, again, "no event arrives twice: %+v", a)
 		seen[a.ID] = a
-		if before, found := newest[a.Lane]; found {
-			require.Less(t, before, i, "lane %s: %s arrived after a later event", a.Lane, a.Event)
+		if !gaveUp(log[i]) {
+			if before, found := newest[a.Lane]; found {
+				require.Less(t, before, i, "lane %s: %s arrived after a later event", a.Lane, a.Event)
+			}
+			newest[a.Lane] = i
 		}
-		newest[a.Lane] = i
 		require.Equal(t, log[i].Payload.Event, a.Event)
 		require.Equal(t, log[i].Payload.Session, a.Session)
 	}
@@ -49,16 +59,13 @@ func judge(t testing.TB, log []support.Event, arrived []support.Arrival) (v verd
 			v.lost++
 		case event.Interrupted():
 			v.unanswered++
+		case event.Attempt.Error == nil:
+			require.True(t, arrived, "an event that is recorded as delivered did not arrive: %+v", event)
+			require.Equal(t, 204, a.Status)
+			v.delivered++
 		default:
-			require.True(t, arrived, "an event that is not recorded as interrupted did not arrive: %+v", event)
-			if event.Attempt.Error == nil {
-				require.Equal(t, 204, a.Status)
-				v.delivered++
-			} else {
-				late := strings.HasPrefix(*event.Attempt.Error, lanes.TimedOut) // whatever the receiver has answered
-				require.True(t, late || a.Status != 204, "%+v %s", event, *event.Attempt.Error)
-				v.refused++
-			}
+			require.True(t, gaveUp(event) || arrived && a.Status != 204, "%+v %s", event, *event.Attempt.Error)
+			v.refused++
 		}
 	}
 	return v
