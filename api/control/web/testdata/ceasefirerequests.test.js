@@ -96,6 +96,16 @@ test("a press when the one before has arrived is sent for itself, two at a time 
   assert.equal(sent, 4, "nothing is under way");
 });
 
+test("a press is sent at once when one of the two before has its answer", async () => {
+  press();
+  range.show({ press: "p1" });
+  press();
+  range.show({ press: "p2" });
+  await confirmed(attempts[0]);
+  press();
+  assert.equal(sent, 3);
+});
+
 test("an answer that is not the gateway's is none", async () => {
   press();
   await confirmed(attempts[0], null);
