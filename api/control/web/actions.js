@@ -78,7 +78,8 @@ export function showBusy(view, laneID) {
   }
 }
 
-// perform runs an action unless it is under way already, and returns whether it succeeded. The button keeps the focus. Of minutes that would
+// perform runs an action unless it is under way already, and returns whether it succeeded. The button keeps the focus. error is an ErrorText,
+// or what LaneErrorText.ofShown returned when the action was begun. Of minutes that would
 // be used after the range has closed, the refusal offers to sell them anyway: act is called again then, with more for the body of its
 // request, and afterwards, if it is given, is called once that has succeeded.
 // The words of that offer are those of a sale, unless others are given.

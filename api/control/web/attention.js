@@ -25,7 +25,7 @@ export class Attention {
   #onOpen;
   #chime = new Chime();
   #poller;
-  #loads = 0; // of purchases
+  #loads = 0; // requests for purchases: only the newest counts
   #needs = [];
   #items = new Map(); // by key: Item
   #firstSeen = new Map(); // key → ms of the gateway's wall clock

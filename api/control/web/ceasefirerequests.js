@@ -44,6 +44,7 @@ export class CeasefireRequests {
     const hold = range.info?.id === asked.rangeID ? range.findHold(asked.scope, asked.id) : undefined;
     Object.assign(asked, { confirmed: false, repeats: true, before: hold ? hold.press ?? UNKNOWN : null, pressed: ++this.#presses });
     this.#keep();
+    // The hold that an attempt has set may be ending already, so that this press needs an attempt of its own.
     if (asked.attempt && asked.arrived && asked.underWay < AT_ONCE) {
       return this.#attempt(asked);
     }
@@ -90,17 +91,17 @@ export class CeasefireRequests {
   #add(scope, id, rangeID, what) {
     const asked = {
       key: keyOf(scope, id, rangeID), scope, id, rangeID, what, refusal: null, attempts: 0, failures: 0, alarm: false, attempt: null, timer: 0, resumed: -Infinity,
-      pressed: 0, // its newest press, of the page's presses
+      pressed: 0, // the number of its newest press among those of the page
       underWay: 0, // attempts
       again: false, // it was pressed again when the attempts had arrived: it is sent once more after them
-      before: null, // the press of the hold that was in force already then, and whose end may be under way
+      before: null, // the press of the hold that was in force when it was pressed, and that may be ending; null: none was
       arrived: false, // the stream has shown that the attempt is in force
     };
     this.#all.set(asked.key, asked);
     return asked;
   }
 
-  // isInForce is true if the stream shows a hold that this press has set, or one that was there before has renewed.
+  // isInForce is true if the stream shows a hold that is newer than the press: any, if none was in force when it was pressed.
   #isInForce({ scope, id, rangeID, before }) {
     const { range } = this.#client;
     const hold = range.info?.id === rangeID ? range.findHold(scope, id) : undefined;

@@ -119,7 +119,7 @@ export class Panel {
     }
   }
 
-  // turnTo has the panel be that of a lane; null: of none.
+  // turnTo makes laneID the lane that the panel shows; null: none.
   #turnTo(laneID) {
     this.#laneID = laneID;
     this.#onShow(laneID);

@@ -53,7 +53,7 @@ export class SessionForm {
       };
       const finish = () => {
         remember("minutes", minutes);
-        if (this.#kept === typed) {
+        if (this.#kept === typed) { // who was refused is sold the time after all
           this.#kept = "";
         }
         done(session, lane);

@@ -25,7 +25,7 @@ export class SignIn {
   #ceasefire = byId("sign-in-ceasefire");
   #begin = byId("sign-in-begin");
   #beginButton = null; // of the range whose form is shown
-  #questions = 0; // how often it was asked for a ceasefire
+  #questions = 0; // requests for the ceasefire that is in force: only the newest counts
   #reached = ""; // how many of its lanes have confirmed the ceasefire that this page has begun
   #rangeName = byId("sign-in-range");
   #names;
