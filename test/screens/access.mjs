@@ -37,7 +37,7 @@ await story(async () => {
   await sell(1, "Jo Smith");
   await jo.inState("running");
   await look(jo.page, "lane: running");
-  await runDown(1, 4);
+  await runDown(1, 4.9);
   await sell(2, "Ann Lee", { auto_start: false });
   const paused = (await sell(3, "Bo Doe")).session_id;
   await pos("POST", `/sessions/${paused}/pause`);
@@ -93,9 +93,9 @@ await story(async () => {
   await page.keyboard.press("Escape");
 
   tell("The lane screen's other states, and the shop's");
-  await leave(1, 4);
+  await leave(1, 4.9);
   await look(jo.page, "lane: five minutes, help called");
-  await runDown(1, 0.5);
+  await runDown(1, 0.9);
   await jo.shows(/0:[0-5]\d left/);
   await look(jo.page, "lane: last minute");
   await pos("POST", `/sessions/${(await sessionOn(1)).session_id}/modify?time=60`); // it lasts as long as the story

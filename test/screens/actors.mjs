@@ -346,6 +346,11 @@ await story(async () => {
   await choose("North range");
   assert.equal(await further.isVisible(), false);
   assert.equal(await lastFlush.count(), 0);
+  const older = await search();
+  await (await search()).answer(nothing);
+  await further.waitFor();
+  await older.answer({ ...nothing, next: null });
+  assert.ok(await further.isVisible(), "the answer to the search before comes too late");
   const searching = await search();
   await choose("South range");
   await searching.answer(nothing);

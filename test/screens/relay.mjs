@@ -34,12 +34,13 @@ await story(async () => {
   await tap(selection.getByRole("button", { name: "Sell 30 minutes" }));
   await page.locator(".lane[data-state=waiting]").nth(LANES - 1).waitFor();
   await tap(selection.locator("summary").and(page.getByLabel("More for the selected lanes")));
+  const wall = await open(await device({ viewport: { width: 1920, height: 1080 } }), `${scene.api}/board/${range}?key=${scene.board}-${LANES}`);
+  await wall.locator(".tile[data-state=waiting]").nth(LANES - 1).waitFor(); // ten seconds are not long to open a page in
   await tap(many(`Start ${LANES} in 10 s`));
   assert.ok(taps < 8, `${taps} touches`);
   console.log(`    ${taps} touches`);
   await page.locator("#outcome").getByText(`${LANES} start together in 10 s`).waitFor();
   await page.locator(".lane .time").filter({ hasText: /in 0?0:0\d/ }).nth(LANES - 1).waitFor();
-  const wall = await open(await device({ viewport: { width: 1920, height: 1080 } }), `${scene.api}/board/${range}?key=${scene.board}-${LANES}`);
   await wall.locator(".tile .time").filter({ hasText: /^0?0:0\d$/ }).nth(LANES - 1).waitFor();
   await page.locator(".lane[data-state=running]").nth(LANES - 1).waitFor();
   await wall.locator(".tile[data-state=running]").nth(LANES - 1).waitFor();

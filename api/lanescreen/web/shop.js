@@ -5,11 +5,13 @@ import { icon } from "/screens/icons.js";
 import { clearWhenReached } from "/screens/recovery.js";
 import { send, sentence } from "/screens/send.js";
 import { Cart } from "./cart.js";
+import { KeptPurchase } from "./keptpurchase.js";
 import { Shelf } from "./shelf.js";
 
 const TRIES = 3; // of the same purchase, without a response
 const NO_ANSWER = /^(unreachable|no_answer|timeout|status_5\d\d)$/; // the codes that leave open what came of it; status_5xx is a proxy's
 const NOT_NOW = /^(starting|not_owner|overloaded|store_unavailable|internal)$/; // not taken now, which says nothing of an earlier try
+const REPORTED = 5_000; // ms within which the stream has an accepted purchase, unless another one has taken its place
 const RETRY = 5_000; // ms until products that could not be fetched are fetched again
 
 export class Shop {
@@ -24,6 +26,7 @@ export class Shop {
   #session = "";
   #pending = ""; // the id of the purchase whose outcome is awaited
   #unanswered = null; // the purchase that may have arrived or not, with its total as it is shown
+  #kept; // for when the page is loaded again
   #sending = false;
   #shown = "";
   #interrupted = false; // closed by a ceasefire, which nothing may hide
@@ -38,6 +41,7 @@ export class Shop {
     this.#t = t;
     this.#base = base;
     this.#lane = lane;
+    this.#kept = new KeptPurchase(base);
     this.#cart = new Cart(() => this.#total());
     this.opener = element("div.door", {}, element("button.button.primary", { type: "button", onclick: () => this.#open() }, icon("cart"), t("shop")));
     this.#body = element("div.goods", {});
@@ -67,6 +71,7 @@ export class Shop {
       this.#cart.forget();
       this.#interrupted = false;
       this.#dialog.close();
+      this.#recall(purchasing ? id : "", purchase);
     }
     this.#yieldToCeasefire();
     if (!purchase) {
@@ -76,6 +81,7 @@ export class Shop {
       this.#pending = purchase.purchase_id;
       this.#unanswered = null;
     }
+    this.#kept.forget(purchase.purchase_id); // from now on the stream has it
     if (purchase.phase === "pending") { // also one that was begun before the page was loaded, or at the lane's hardware
       this.#pending = purchase.purchase_id;
       this.#showStatus("pending");
@@ -83,6 +89,14 @@ export class Shop {
       this.#pending = "";
       this.#sending = false;
       this.#outcome(purchase);
+    }
+  }
+
+  // recall goes on with the purchase of the session that was sent before the page was loaded again, and shows that it has no answer yet.
+  #recall(session, purchase) {
+    this.#unanswered = this.#kept.of(session);
+    if (this.#unanswered && this.#unanswered.purchase.purchase_id !== purchase?.purchase_id) {
+      this.#showStatus("unanswered");
     }
   }
 
@@ -247,10 +261,12 @@ export class Shop {
     this.#pending = purchase.purchase_id;
     this.#unanswered = null;
     this.#sending = true;
+    this.#kept.keep(purchase, total);
     this.#showStatus("pending");
     for (let tried = 1; ; tried++) {
       try {
         await send("POST", `${this.#base}/purchase`, purchase);
+        setTimeout(() => this.#replaced(purchase), REPORTED);
         return; // the stream reports the outcome
       } catch (refusal) {
         const noAnswer = NO_ANSWER.test(refusal.code);
@@ -267,11 +283,24 @@ export class Shop {
           this.#unanswered = { purchase, total };
           this.#showStatus("unanswered");
         } else {
+          this.#kept.forget(purchase.purchase_id);
           this.#browse(this.#sentence(refusal));
           clearWhenReached(this.#foot.querySelector(".trouble"), refusal);
         }
         return;
       }
+    }
+  }
+
+  // replaced ends the wait for the outcome of a purchase that had arrived long ago: a later one, at the lane's hardware, has taken its place in the
+  // stream. What came of it is known to staff.
+  #replaced({ purchase_id }) {
+    const newest = this.#lane.purchase;
+    if (this.#pending === purchase_id && newest && newest.purchase_id !== purchase_id) {
+      this.#pending = "";
+      this.#sending = false;
+      this.#kept.forget(purchase_id);
+      this.#showStatus("replaced");
     }
   }
 
@@ -290,7 +319,7 @@ export class Shop {
     }
     const t = this.#t;
     const [title, text] = [t(`${status}.title`), t(`${status}.explained`, { total: this.#unanswered?.total })];
-    const alarming = ["unanswered", "unresolved"].includes(status);
+    const alarming = ["unanswered", "unresolved", "replaced"].includes(status);
     this.#body.replaceChildren(element(`div.outcome.${status}`, { role: alarming ? "alert" : "status" },
       icon({ pending: "hourglass", accepted: "check" }[status] ?? "alert"), element("p.title", {}, title), element("p.explained", {}, text)));
     const button = (onclick, name) => element("button.button.primary", { type: "button", onclick }, t(name));

@@ -91,6 +91,8 @@ export default {
   "unanswered.explained": "Auf Ihren Einkauf für {total} kam keine Antwort. Bitte noch einmal versuchen: Gekauft wird er nur einmal.",
   "unresolved.title": "Bitte fragen Sie das Personal",
   "unresolved.explained": "Hier weiß niemand, ob Ihr Einkauf geklappt hat. Das Personal weiß Bescheid.",
+  "replaced.title": "Bitte fragen Sie das Personal",
+  "replaced.explained": "Ihr Einkauf war angekommen. Das Personal sieht, was daraus wurde.",
 
   "said.Please ask the staff: nobody here knows whether this purchase went through.": "Bitte fragen Sie das Personal: Hier weiß niemand, ob der Einkauf geklappt hat.",
   "said.The purchase was not accepted. Please ask the staff.": "Der Einkauf wurde nicht angenommen. Bitte fragen Sie das Personal.",

@@ -91,6 +91,8 @@ export default {
   "unanswered.explained": "There was no answer to your purchase for {total}. Please try again: it is bought only once.",
   "unresolved.title": "Please ask the staff",
   "unresolved.explained": "Nobody here knows whether your purchase went through. The staff have been told.",
+  "replaced.title": "Please ask the staff",
+  "replaced.explained": "Your purchase had arrived. The staff see what came of it.",
 
   "error.unreachable": "The range cannot be reached at the moment. Please try again.",
   "error.no_answer": "There was no answer. Please look before you try again.",

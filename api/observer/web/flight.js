@@ -1,7 +1,7 @@
 // The link to the newest dump of the flight recorder. A browser that follows it by itself sends no token.
 import { element, setText } from "/screens/element.js";
-import { Refused, fetchFile } from "./gateway.js";
-import { save } from "./save.js";
+import { Refused } from "./gateway.js";
+import { download } from "./save.js";
 
 const NEWEST = "/debug/flight/newest";
 
@@ -12,7 +12,7 @@ export function flightLink(t, token) {
     event.preventDefault();
     setText(outcome, "");
     try {
-      save(await fetchFile(NEWEST, token()), "flight.trace");
+      await download(NEWEST, token, "flight.trace");
     } catch (refused) {
       if (!(refused instanceof Refused)) {
         throw refused;

@@ -1,15 +1,14 @@
 // The section by which an operator downloads profiles of the gateway's process, for go tool pprof.
 import { element } from "/screens/element.js";
 import { actionButton } from "./actionbutton.js";
-import { fetchFile } from "./gateway.js";
-import { save } from "./save.js";
+import { download } from "./save.js";
 
 const SECONDS = 10; // of the CPU profile
 
 // profiles creates it. token() is the operator's.
 export function profiles(t, token) {
   const button = ([name, path]) => actionButton(t, name, () => `/debug/pprof/${path}`, token, {
-    ask: async (address) => save(await fetchFile(address, token()), `rangegate-${name}`),
+    ask: (address) => download(address, token, `rangegate-${name}`),
     done: () => t("profiles.done"),
   });
   const buttons = [["cpu.pprof", `profile?seconds=${SECONDS}`], ["heap.pprof", "heap"], ["goroutines.txt", "goroutine?debug=1"]].map(button);

@@ -26,6 +26,7 @@ export function requestSearch(t, rangeOf, token) {
   } }, element("label.field.long", {}, element("span", {}, t("requests.search")), input), element("button.button", { type: "submit" }, t("requests.find")));
   const wanted = location.pathname === "/observer/requests" ? new URLSearchParams(location.search) : null;
   let asked = wanted?.get("trace_id") ?? wanted?.get("key") ?? ""; // what the address wants, until it is shown
+  let searches = 0; // only the newest one is shown
   const found = element("section", { hidden: true }, element("h2", {}, t("requests")), element("p", {}, t("requests.explained")), form, outcome, element("div.act", {}, more), shown);
   return Object.assign(found, {
     // opened is called when the range is shown.
@@ -44,8 +45,8 @@ export function requestSearch(t, rangeOf, token) {
   });
 
   async function search(text, cursor) {
-    const [range, used] = [rangeOf(), token()];
-    const current = () => rangeOf() === range && token() === used;
+    const [range, used, number] = [rangeOf(), token(), ++searches];
+    const current = () => rangeOf() === range && token() === used && number === searches;
     const query = new URLSearchParams({ range, [TRACE.test(text) ? "trace_id" : "key"]: text, ...(cursor !== null && { cursor }) });
     try {
       const answer = await fetchJSON(`/observer/requests?${query}`, used);

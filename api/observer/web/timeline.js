@@ -22,6 +22,7 @@ export class Timeline {
   #older = false; // they are shown too
   #asked = ""; // the lane that was asked for
   #seen = ""; // what the page showed of it then
+  #loads = 0; // only the newest one is shown
 
   // queryOf() names the lane, token() is the operator's.
   constructor(t, queryOf, token) {
@@ -47,6 +48,7 @@ export class Timeline {
 
   clear() {
     this.element.hidden = true;
+    this.#loads++;
     [this.#asked, this.#moments, this.#next, this.#older] = ["", [], null, false];
     this.#more.hidden = true;
     setText(this.#outcome, "");
@@ -57,10 +59,11 @@ export class Timeline {
   async #load(cursor) {
     const t = this.#t;
     const { range, lane } = this.#queryOf();
-    const used = this.#token();
+    const [used, load] = [this.#token(), ++this.#loads];
+    const wanted = () => this.#token() === used && this.#queryOf().lane === lane && load === this.#loads;
     try {
       const answer = await fetchJSON(`/observer/lanes/${lane}/timeline?${new URLSearchParams({ range, ...(cursor !== null && { cursor }) })}`, used);
-      if (this.#token() !== used || this.#queryOf().lane !== lane) {
+      if (!wanted()) {
         return;
       }
       this.#moments = cursor === null ? answer.moments : [...this.#moments, ...answer.moments];
@@ -71,6 +74,9 @@ export class Timeline {
     } catch (refused) {
       if (!(refused instanceof Refused)) {
         throw refused;
+      }
+      if (!wanted()) {
+        return;
       }
       setText(this.#outcome, refused.code === "store_unavailable" ? t("timeline.no_store") : t("contact.status", { status: refused.status }));
     }
