@@ -99,9 +99,10 @@ type flushHook func(ctx context.Context, batch store.Batch, flush func() error) 
 type hookedStore struct {
 	store.Store
 	hooked     atomic.Pointer[flushHook]
-	unreadable atomic.Bool // its event log, its kept answers, and the range's epoch
-	loading    func()      // runs once, when the next range is loaded
-	dropped    uint64      // the events up to that cursor are not kept any more
+	unreadable atomic.Bool                   // its event log, its kept answers, and the range's epoch
+	hanging    atomic.Pointer[chan struct{}] // reads of the event log wait until it is closed; nil: they do not
+	loading    func()                        // runs once, when the next range is loaded
+	dropped    uint64                        // the events up to that cursor are not kept any more
 }
 
 func (s *hookedStore) Load(ctx context.Context, rangeID uuid.UUID) (store.Recovered, error) {
@@ -140,7 +141,25 @@ func (s *hookedStore) Events(
 	if s.unreadable.Load() {
 		return nil, errors.New("the disk is gone")
 	}
+	if released := s.hanging.Load(); released != nil {
+		select {
+		case <-*released:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 	return s.Store.Events(ctx, of, max(after, s.dropped), limit)
+}
+
+// blockEvents makes reads of the event log wait until release is called.
+func (s *hookedStore) blockEvents() (release func()) {
+	released := make(chan struct{})
+	s.hanging.Store(&released)
+	return func() {
+		s.hanging.Store(nil)
+		close(released)
+		synctest.Wait()
+	}
 }
 
 // setHook sets the hook for the flushes from now on; nil removes it.

@@ -183,7 +183,7 @@ func (r *Range) stop(ctx context.Context) error {
 	var errs []error
 	errs = append(errs, r.delivery.Close(ctx, lastAttempts))
 	if r.leaving.Load() && r.life.Err() == nil {
-		r.delivery.Drop()
+		errs = append(errs, r.delivery.Drop(ctx))
 	}
 	r.committer.Checkpoint() // what runs on from now on is known to the millisecond
 	errs = append(errs, r.committer.Drain(ctx))

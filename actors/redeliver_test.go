@@ -144,6 +144,62 @@ func TestARedeliveryThatWaitsIsNotDoubled(t *testing.T) {
 	}, withWebhook(webhook))
 }
 
+// Whoever asks once more for an event whose attempt has failed, while others of its batch are still sent, has it
+// sent once more.
+func TestARedeliveryThatFailedIsAskedForAgainDuringItsBatch(t *testing.T) {
+	webhook := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		f.create(0, 30)
+		f.create(1, 30)
+		synctest.Wait()
+		before := len(webhook.sentEvents())
+		webhook.setReply(func(ctx context.Context, event lanes.Event) lanes.Attempt {
+			time.Sleep(150 * time.Millisecond)
+			return fail(ctx, event)
+		})
+		_, err := f.Redeliver(f.requestContext(), lanes.EventSelection{Until: 4}, nil)
+		require.NoError(t, err)
+		f.advance(400 * time.Millisecond)
+		require.Len(t, webhook.sentEvents()[before:], 3, "the batch is under way")
+		webhook.setReply(nil)
+		require.NoError(t, f.RedeliverOne(f.requestContext(), 1, nil))
+		f.advance(time.Second)
+		first := f.logEntry(1)
+		require.Equal(t, "delivered", first.Attempt.Outcome())
+		require.Len(t, webhook.sentEvents()[before:], 5)
+		require.Empty(t, f.committer.Unattempted())
+	}, withWebhook(webhook))
+}
+
+// A request whose reading or saving took too long may be repeated with its key: nobody waits for an answer that
+// never comes.
+func TestARedeliveryThatTookTooLongIsRepeatedWithItsKey(t *testing.T) {
+	webhook := &fakeWebhook{}
+	for name, tooLong := range map[string]func(f *fixture) (release func()){
+		"to read": func(f *fixture) func() { return f.store.blockEvents() },
+		"to save": (*fixture).blockFlushes,
+	} {
+		t.Run(name, func(t *testing.T) {
+			runFixture(t, func(t *testing.T, f *fixture) {
+				f.pauseAndResume(f.create(0, 30), 260) // more than a page
+				synctest.Wait()
+				key := &lanes.KeyOf[lanes.Redelivery]{
+					Name: "again", Fingerprint: "the same request",
+					Render: func(lanes.Redelivery) (int, []byte) { return 202, nil },
+				}
+				release := tooLong(f)
+				_, err := f.Redeliver(f.requestContext(), lanes.EventSelection{Until: 1000}, key)
+				require.ErrorIs(t, err, lanes.ErrTimeout)
+				release()
+				f.advance(time.Minute)
+				result, err := f.Redeliver(f.requestContext(), lanes.EventSelection{Until: 1000}, key)
+				require.NoError(t, err)
+				require.Positive(t, result.Events)
+			}, withWebhook(webhook))
+		})
+	}
+}
+
 // An event whose first delivery has not ended is not sent again before that.
 func TestAnEventThatIsBeingDeliveredIsNotSentAgain(t *testing.T) {
 	webhook := &fakeWebhook{}

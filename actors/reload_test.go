@@ -380,6 +380,47 @@ func TestARemovedRangeLeavesNothingPending(t *testing.T) {
 	})
 }
 
+// Where events are tried again, those of a removed range whose attempt hangs, the first one or a later one, do not
+// stay pending either: a start without the range would be refused for them.
+func TestARemovedRangeWithRetriesLeavesNothingPending(t *testing.T) {
+	for name, hangs := range map[string]func(f *fixture, webhook *fakeWebhook, sell func()) (release func()){
+		"at the first attempt": func(f *fixture, webhook *fakeWebhook, sell func()) func() {
+			release := webhook.block()
+			sell()
+			f.advance(time.Second)
+			return release
+		},
+		"when they are sent again": func(f *fixture, webhook *fakeWebhook, sell func()) func() {
+			webhook.fails(500, nil)
+			sell()
+			f.advance(time.Second)
+			release := webhook.block()
+			f.advance(6 * time.Second)
+			return release
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			webhook := &fakeWebhook{}
+			runFixture(t, func(t *testing.T, f *fixture) {
+				r, other := f.addRange(webhook)
+				release := hangs(f, webhook, func() {
+					for _, lane := range other.Layout.Lanes {
+						_, err := r.Create(f.requestContext(), lane.ID, f.newSale(30), nil)
+						require.NoError(t, err)
+					}
+				})
+				defer release()
+				require.NotEmpty(t, webhook.arrivals())
+				end := Reload{End: []uuid.UUID{other.Layout.Range}, Who: "operator", Force: true}
+				require.NoError(t, f.gateway.Reload(f.Context(), end))
+				saved, err := f.store.Load(f.Context(), other.Layout.Range)
+				require.NoError(t, err)
+				require.Empty(t, saved.Pending)
+			}, withRetries)
+		})
+	}
+}
+
 // The last event of a range may have happened a moment ago. A receiver that answers gets it.
 func TestARemovedRangeSendsItsLastEvents(t *testing.T) {
 	slow := &fakeWebhook{}

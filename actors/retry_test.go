@@ -586,3 +586,53 @@ func TestNothingPassesAnAttemptThatIsUnderWay(t *testing.T) {
 		require.Equal(t, []arrival{{created.Event.ID, false}, {f.logEntry(2).Event.ID, false}}, webhook.arrivals()[1:])
 	}, withWebhook(webhook), withRetries)
 }
+
+// The store loses its last writes and is refilled with the next flush. A retry that is due before that is made
+// afterwards, and what waits for it follows.
+func TestARetryThatIsDueBeforeTheStoreIsRefilled(t *testing.T) {
+	webhook := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		webhook.fails(500, nil)
+		session := f.create(0, 30)
+		synctest.Wait()
+		require.Len(t, webhook.arrivals(), 1)
+		webhook.setReply(nil)
+		f.wipeStore()
+		f.advance(7 * time.Second)
+		require.Len(t, webhook.arrivals(), 1, "its record is lost")
+		f.noticeLoss()
+		f.advance(2 * delivery.RetryRead)
+		require.Equal(t, f.eventKinds(session), webhook.kinds()[1:])
+		require.Zero(t, f.counterValue("rangegate_events_given_up_total"))
+	}, withWebhook(webhook), withRetries)
+}
+
+// Events of many lanes time out together, and do so once more when they are sent again, one after the other. The
+// later events of each lane wait for a minute, and not until its turn has come.
+func TestManyAttemptsThatHangKeepEachLaneForAMinute(t *testing.T) {
+	webhook := &fakeWebhook{}
+	const many = delivery.ResendSize
+	runFixture(t, func(t *testing.T, f *fixture) {
+		webhook.setReply(func(ctx context.Context, event lanes.Event) lanes.Attempt {
+			if event.Kind == lanes.SessionCreated {
+				select {
+				case <-time.After(10 * time.Second):
+				case <-ctx.Done():
+				}
+				return lanes.Attempt{At: time.Now().UTC(), Error: lanes.TimedOut}
+			}
+			return lanes.Attempt{At: time.Now().UTC(), Status: 204}
+		})
+		for i := range many {
+			f.create(i, 30)
+		}
+		f.advance(90 * time.Second)
+		started := 0
+		for _, kind := range webhook.kinds() {
+			if kind == lanes.SessionStarted {
+				started++
+			}
+		}
+		require.Equal(t, many, started)
+	}, withLanes(many), withWebhook(webhook), withDelivery(many, 10_000), withRetries)
+}

@@ -31,6 +31,12 @@ const (
 	SessionBeyond  Kind = "sessionBeyond"
 )
 
+// Kinds are all of them.
+var Kinds = []Kind{
+	Help, CarrierHit, SessionCreated, SessionStarted, SessionPaused, SessionResumed, SessionStopped, SessionModified,
+	PurchaseRequest, SessionEnding, SessionExpired, SessionBeyond,
+}
+
 // OnlyNamed reports whether a webhook gets events of the kind only where it names it.
 func (k Kind) OnlyNamed() bool {
 	return k == SessionEnding || k == SessionExpired || k == SessionBeyond

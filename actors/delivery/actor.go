@@ -45,7 +45,7 @@ type (
 )
 
 func (b *outbox) newActor() *Actor {
-	return &Actor{d: b.d, box: b, queue: newEventQueue(), again: resendQueue{known: map[uint64]struct{}{}}}
+	return &Actor{d: b.d, box: b, queue: newEventQueue(), again: resendQueue{known: map[uint64]bool{}}}
 }
 
 // Webhook returns the name of its webhook.
@@ -170,7 +170,7 @@ func (e *Actor) deliver(event lanes.Logged) {
 	go func() {
 		d.underWay.begin(event)
 		if box.markAttempted(event) {
-			attempt, answer := box.attempt(box.receiver(), event, false)
+			attempt, answer := box.attempt(d.attempting, box.receiver(), event, false)
 			event.Attempt = &attempt
 			event = d.finish(box.decide(event, answer))
 			box.saveOutcomes([]lanes.Logged{event})

@@ -44,6 +44,8 @@ type Delivery struct {
 	outboxes      atomic.Pointer[outboxes]
 	underWay      attemptsUnderWay
 	purchaseSlots *semaphore.Weighted
+	attempting    context.Context // of what the queues attempt: Life, until Drop ends it
+	endAttempts   context.CancelFunc
 	redelivering  chan struct{} // of one: the request that has events sent again; see redeliverAlone
 	closing       atomic.Bool
 }
@@ -58,6 +60,7 @@ func Open(deps Deps, receivers []Receiver, pending []lanes.Logged) *Delivery {
 		Deps: deps, purchaseSlots: semaphore.NewWeighted(PurchaseSlots),
 		redelivering: make(chan struct{}, 1),
 	}
+	d.attempting, d.endAttempts = context.WithCancel(deps.Life)
 	d.openOutboxes(receivers, pending)
 	return d
 }
@@ -163,7 +166,7 @@ func (d *Delivery) SendNow(event lanes.Logged) (lanes.Attempt, lanes.Answer) {
 	if !to.gets(event.Event.Kind) {
 		return notSent(event.Event, lanes.NotWanted), lanes.Answer{}
 	}
-	return box.attempt(to, event, false)
+	return box.attempt(d.Life, to, event, false)
 }
 
 // Record saves the attempt of an event that SendNow has attempted, whenever the store takes it, and counts
@@ -262,8 +265,11 @@ func (d *Delivery) AwaitAttempts(ctx context.Context) (err error) {
 }
 
 // Drop makes the events final that are not delivered and never will be, as the range leaves the
-// configuration. Their record stays in the store.
-func (d *Delivery) Drop() {
+// configuration: call it after Close. Attempts that are still under way are cut off, and what came of them is
+// saved first, so that nothing is left that awaits its retry. The records stay in the store.
+func (d *Delivery) Drop(ctx context.Context) error {
+	d.endAttempts()
+	err := cmp.Or(d.AwaitAttempts(ctx), d.Committer.Drain(ctx))
 	now, farAhead := d.Clock.Now().Wall, time.Unix(1<<40, 0) // when every retry is due
 	dropped := lanes.Attempt{At: now, Error: lanes.Dropped + ": the range was taken out of the configuration"}
 	for _, to := range *d.outboxes.Load() {
@@ -272,9 +278,11 @@ func (d *Delivery) Drop() {
 			box.recordAttempt(event.Reopened(), dropped)
 		}
 		for range 1 + box.retries.count()/redeliveryPage { // those that cannot be read are put back
-			for _, event := range box.readRetries(box.retries.take(farAhead, redeliveryPage)) {
+			events, _ := box.readRetries(box.retries.take(farAhead, redeliveryPage))
+			for _, event := range events {
 				box.recordAttempt(event.Reopened(), dropped)
 			}
 		}
 	}
+	return err
 }

@@ -149,9 +149,11 @@ func (b *outbox) markAttempted(event lanes.Logged) bool {
 	return false
 }
 
-// attempt makes an attempt. A webhook that panics costs only this event. Where events are tried again, one
+// attempt makes an attempt, which ends with ctx at the latest. A webhook that panics costs only this event. Where events are tried again, one
 // that is gone is not called any more; as the answer to a purchase 410 decides that alone.
-func (b *outbox) attempt(to *Receiver, event lanes.Logged, late bool) (attempt lanes.Attempt, answer lanes.Answer) {
+func (b *outbox) attempt(
+	ctx context.Context, to *Receiver, event lanes.Logged, late bool,
+) (attempt lanes.Attempt, answer lanes.Answer) {
 	d := b.d
 	began := d.Clock.Now()
 	defer func() {
@@ -166,8 +168,8 @@ func (b *outbox) attempt(to *Receiver, event lanes.Logged, late bool) (attempt l
 		return notSent(event.Event, why), lanes.Answer{}
 	}
 	gone := goneWebhook{to.Webhook, b.resumes.Load()}
-	attempt, answer = to.Webhook.Attempt(d.Life, event, late)
-	b.noteOutcome(event, attempt)
+	attempt, answer = to.Webhook.Attempt(ctx, event, late)
+	b.noteOutcome(ctx, event, attempt)
 	isOutdated := gone.resumes != b.resumes.Load() // of the receiver as it was before the operator looked at it
 	if attempt.Gone() && !isOutdated && to.Retry.Enabled() && event.Event.Kind != lanes.PurchaseRequest {
 		if before := b.gone.Swap(&gone); before == nil || *before != gone {
@@ -179,8 +181,8 @@ func (b *outbox) attempt(to *Receiver, event lanes.Logged, late bool) (attempt l
 }
 
 // noteOutcome notes whether the webhook takes what is sent to it. What it decides about a purchase does not tell.
-func (b *outbox) noteOutcome(event lanes.Logged, attempt lanes.Attempt) {
-	if event.Event.Kind == lanes.PurchaseRequest || b.d.Life.Err() != nil {
+func (b *outbox) noteOutcome(ctx context.Context, event lanes.Logged, attempt lanes.Attempt) {
+	if event.Event.Kind == lanes.PurchaseRequest || ctx.Err() != nil {
 		return
 	}
 	b.failuresMu.Lock()

@@ -3,7 +3,6 @@ package delivery
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"strconv"
 	"time"
@@ -118,8 +117,9 @@ func (d *Delivery) redeliverOne(ctx context.Context, cursor uint64, who string, 
 func (d *Delivery) redeliver(
 	ctx context.Context, selection lanes.EventSelection, claim *idempotency.Claim, result *lanes.Redelivery,
 ) (err error) {
+	handedOver := false // the claim, to the write whose outcome settles it
 	defer func() {
-		if err != nil && !errors.Is(err, lanes.ErrTimeout) { // otherwise the outcome of its write settles it
+		if err != nil && !handedOver {
 			claim.Settle(nil)
 		}
 	}()
@@ -149,7 +149,7 @@ func (d *Delivery) redeliver(
 		reopened, retries := reopen(chosen)
 		w, settled := &commit.Write{Events: reopened}, (*idempotency.Claim)(nil)
 		if done { // the answer is saved with the last of them
-			w.Kept, settled = claim.Answer(nil, d.Clock.Now()), claim
+			w.Kept, settled, handedOver = claim.Answer(nil, d.Clock.Now()), claim, true
 			if who := trace.Who(ctx); who != "" && result.Events > 0 {
 				w.Acts = []lanes.Act{{
 					At: d.Clock.Now().Wall, Who: who, What: lanes.DidRedeliverPart,

@@ -22,17 +22,22 @@ const (
 	ResendInterval = 100 * time.Millisecond
 	// ResendSlots is how many of them are under way.
 	ResendSlots = 1
-	// RetryRead is the time before records are read again that could not be read.
+	// RetryRead is the time before records are read again that could not be read, or were not there.
 	RetryRead = 10 * time.Second
+	// maxMissed is how often the record of an event may be missing before the event is given up. A range saves
+	// what its store has lost with its next flush, within 10 s.
+	maxMissed = 3
 )
 
 // resendQueue is the events that somebody wants sent again, in the order of the requests. Only the events
 // actor uses it.
 type resendQueue struct {
 	waiting []*lanes.Logged
-	known   map[uint64]struct{} // cursors of those that wait, and of those in the batch under way
-	running bool                // a batch is under way, of these events or of retries
-	paused  bool                // until resume comes
+	known   map[uint64]bool // cursors of those that wait, false, and of those in the batch under way, true
+	// repeated are events of the batch under way that somebody wants sent once more: their attempt has ended.
+	repeated []lanes.Logged
+	running  bool // a batch is under way, of these events or of retries
+	paused   bool // until resume comes
 }
 
 // The messages about it. life is the instance of the actor that a message belongs to.
@@ -45,11 +50,14 @@ type (
 	}
 )
 
-// add queues an event. One that is queued already is ignored.
+// add queues an event. One that waits already is ignored. One of the batch under way is queued when that ends.
 func (q *resendQueue) add(event lanes.Logged) {
-	if _, found := q.known[event.Cursor]; !found {
-		q.known[event.Cursor] = struct{}{}
+	switch underWay, found := q.known[event.Cursor]; {
+	case !found:
+		q.known[event.Cursor] = false
 		q.waiting = append(q.waiting, &event)
+	case underWay:
+		q.repeated = append(q.repeated, event)
 	}
 }
 
@@ -67,6 +75,7 @@ func (q *resendQueue) take(n int, mayGo func(lanes.Event) bool) (batch []*lanes.
 			kept = append(kept, e)
 			continue
 		}
+		q.known[e.Cursor] = true
 		batch = append(batch, e)
 	}
 	q.waiting = kept
@@ -77,6 +86,11 @@ func (q *resendQueue) finish(batch []*lanes.Logged) {
 	q.running = false
 	for _, e := range batch {
 		delete(q.known, e.Cursor)
+	}
+	repeated := q.repeated
+	q.repeated = nil
+	for _, event := range repeated {
+		q.add(event)
 	}
 }
 
@@ -104,15 +118,18 @@ func (e *Actor) resend() {
 	}
 	q.running = true
 	go func() {
-		settled := box.sendAgain(append(box.readRetries(retries), batch...))
+		due, settled := box.readRetries(retries)
+		settled = append(settled, box.sendAgain(append(due, batch...))...)
 		box.slots.Release(1)
 		d.Send(self, &resent{e, batch, settled})
 	}()
 }
 
-// readRetries returns the records of events that are due. Those that cannot be read are due again later. One
-// that the log does not have any more, because it was trimmed or because the store has lost it, is given up.
-func (b *outbox) readRetries(cursors []uint64) (events []*lanes.Logged) {
+// readRetries returns the records of events that are due, and the events that no later one waits for any more.
+// Those that cannot be read are due again later. So is one that the log does not have, or not as attempted: the
+// store has lost its last writes, and gets them again from the range's memory. After maxMissed such reads it is
+// given up.
+func (b *outbox) readRetries(cursors []uint64) (events []*lanes.Logged, settled []uint64) {
 	d := b.d
 	var page []lanes.Logged
 	for i, cursor := range cursors {
@@ -120,36 +137,41 @@ func (b *outbox) readRetries(cursors []uint64) (events []*lanes.Logged) {
 			var err error
 			if page, err = d.Read(d.Life, cursor-1, len(cursors)); err != nil {
 				b.retries.addAgain(cursors[i:], d.Clock.Now().Wall.Add(RetryRead))
-				return events
+				return events, settled
 			}
 		}
 		at, found := slices.BinarySearchFunc(page, cursor, func(e lanes.Logged, cursor uint64) int {
 			return cmp.Compare(e.Cursor, cursor)
 		})
 		switch {
-		case !found:
+		case !found || page[at].Attempt == nil:
+			if b.retries.missed(cursor, d.Clock.Now().Wall.Add(RetryRead)) {
+				continue
+			}
 			b.countGivenUp()
-			b.retries.settle(cursor)
+			settled = append(settled, cursor)
 			d.Log.Warn().Uint64("cursor", cursor).
 				Msg("an event that awaited its retry is not in the event log any more; it is given up")
 		case page[at].AwaitsRetry():
 			events = append(events, &page[at])
 		default: // it was settled meanwhile
 			b.retries.settle(cursor)
+			settled = append(settled, cursor)
 		}
 	}
-	return events
+	return events, settled
 }
 
 // sendAgain sends events one after the other, and saves what came of them, several in one write. Nothing is
 // saved before: after a crash those without an outcome are sent once more. While the range stops they stay
-// pending. It returns the events that no later one waits for any more.
+// pending: retries are put back. It returns the events that no later one waits for any more.
 func (b *outbox) sendAgain(batch []*lanes.Logged) (settled []uint64) {
 	d := b.d
 	var sent []lanes.Logged
 	saved := d.Clock.Now()
-	for _, e := range batch {
-		if d.Life.Err() != nil {
+	for i, e := range batch {
+		if d.attempting.Err() != nil {
+			b.putBack(batch[i:])
 			break
 		}
 		event, retried := *e, e.AwaitsRetry()
@@ -163,9 +185,13 @@ func (b *outbox) sendAgain(batch []*lanes.Logged) (settled []uint64) {
 			d.logOutcome(event)
 		} else {
 			event = e.Reopened()
+			if retried {
+				b.retries.begin(e.Cursor)
+			}
 			late := b.receiver().Retry.Enabled() && event.Late(d.Clock.Now().Wall)
-			attempt, answer := b.attempt(b.receiver(), event, late)
-			if d.Life.Err() != nil && attempt.Error != "" { // it was given up
+			attempt, answer := b.attempt(d.attempting, b.receiver(), event, late)
+			if d.attempting.Err() != nil && attempt.Error != "" { // it was cut off
+				b.putBack(batch[i:])
 				break
 			}
 			event.Attempt = &attempt
@@ -191,4 +217,15 @@ func (b *outbox) sendAgain(batch []*lanes.Logged) (settled []uint64) {
 	}
 	b.saveOutcomes(sent)
 	return settled
+}
+
+// putBack schedules those of the events again that await their retry.
+func (b *outbox) putBack(events []*lanes.Logged) {
+	var retries []uint64
+	for _, e := range events {
+		if e.AwaitsRetry() {
+			retries = append(retries, e.Cursor)
+		}
+	}
+	b.retries.addAgain(retries, b.d.Clock.Now().Wall)
 }

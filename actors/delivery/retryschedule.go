@@ -23,9 +23,10 @@ type retrySchedule struct {
 	mu   sync.Mutex
 	due  dueEvents
 	held map[uint64]heldBack // by the cursor of the event that later ones wait for
-	// underWay are the events that were taken and whose attempt has no outcome yet: nothing passes them
-	// meanwhile, as they may be on their way without the mark that later ones have passed.
+	// underWay are the events whose attempt has begun and has no outcome yet: nothing passes them meanwhile, as
+	// they may be on their way without the mark that later ones have passed.
 	underWay map[uint64]struct{}
+	misses   map[uint64]int // by cursor, how often the log did not have the event
 }
 
 // heldBack is what waits for an event that failed less than lanes.OrderKeptFor ago.
@@ -36,7 +37,9 @@ type heldBack struct {
 
 // newRetrySchedule begins with the events that were loaded.
 func newRetrySchedule(pending []lanes.Logged, now time.Time) *retrySchedule {
-	s := &retrySchedule{held: map[uint64]heldBack{}, underWay: map[uint64]struct{}{}}
+	s := &retrySchedule{
+		held: map[uint64]heldBack{}, underWay: map[uint64]struct{}{}, misses: map[uint64]int{},
+	}
 	for _, event := range pending {
 		if event.AwaitsRetry() {
 			s.add(event, now)
@@ -49,7 +52,7 @@ func newRetrySchedule(pending []lanes.Logged, now time.Time) *retrySchedule {
 func (s *retrySchedule) add(event lanes.Logged, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.underWay, event.Cursor)
+	s.forget(event.Cursor)
 	heap.Push(&s.due, dueEvent{dueSecond(event.Attempt.RetryAt), event.Cursor})
 	until := event.HoldsUntil()
 	switch {
@@ -71,18 +74,38 @@ func (s *retrySchedule) addAgain(cursors []uint64, at time.Time) {
 	}
 }
 
-// take takes out at most n events that are due, in the order of the log. Each is under way until add,
-// addAgain or settle.
+// missed schedules an event once more that the log does not have. The last time it settles the event instead,
+// and returns false.
+func (s *retrySchedule) missed(cursor uint64, at time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.misses[cursor]++; s.misses[cursor] < maxMissed {
+		heap.Push(&s.due, dueEvent{dueSecond(at), cursor})
+		return true
+	}
+	delete(s.held, cursor)
+	s.forget(cursor)
+	return false
+}
+
+// take takes out at most n events that are due, in the order of the log. add, addAgain or settle has to follow
+// for each.
 func (s *retrySchedule) take(now time.Time, n int) (cursors []uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for len(cursors) < n && len(s.due) > 0 && s.due[0].at <= now.Unix() {
-		cursor := heap.Pop(&s.due).(dueEvent).cursor
-		s.underWay[cursor] = struct{}{}
-		cursors = append(cursors, cursor)
+		cursors = append(cursors, heap.Pop(&s.due).(dueEvent).cursor)
 	}
 	slices.Sort(cursors)
 	return cursors
+}
+
+// begin is called when the attempt of an event begins that was taken: it is under way until add, addAgain or
+// settle.
+func (s *retrySchedule) begin(cursor uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.underWay[cursor] = struct{}{}
 }
 
 // makeDue makes those of the events due now that wait.
@@ -120,7 +143,13 @@ func (s *retrySchedule) settle(cursor uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.held, cursor)
+	s.forget(cursor)
+}
+
+// forget forgets that an attempt of the event is under way, and that the log did not have it. mu is held.
+func (s *retrySchedule) forget(cursor uint64) {
 	delete(s.underWay, cursor)
+	delete(s.misses, cursor)
 }
 
 // release returns the events that others have waited for long enough, and that are not under way.

@@ -149,13 +149,6 @@ const slowFlush = 500 * time.Millisecond
 // FlushCounts returns how many flushes there were, and how many of them took longer than half a second.
 func (m *storeMetrics) FlushCounts() (tried, slow uint64) { return m.tried.Load(), m.slow.Load() }
 
-// kinds are the kinds of events.
-var kinds = []lanes.Kind{
-	lanes.Help, lanes.CarrierHit, lanes.SessionCreated, lanes.SessionStarted, lanes.SessionPaused,
-	lanes.SessionResumed, lanes.SessionStopped, lanes.SessionModified, lanes.PurchaseRequest, lanes.SessionEnding,
-	lanes.SessionExpired,
-}
-
 // eventMetrics counts the outcomes of events.
 type eventMetrics struct {
 	Events, Redelivered, Retried, GivenUp *prometheus.CounterVec
@@ -180,7 +173,7 @@ func (m maker) ofEvents() eventMetrics {
 				"waited. Normal is 0: the POS has to read them from the event log, or to ask for them "+
 				"again.", "webhook"),
 	}
-	for _, kind := range kinds {
+	for _, kind := range lanes.Kinds {
 		for _, outcome := range lanes.Outcomes {
 			all.Events.WithLabelValues(string(kind), outcome, "")
 		}
@@ -196,7 +189,7 @@ func (m maker) ofEvents() eventMetrics {
 // ShowWebhook begins the counters at 0 by which alerts see the first event that a webhook did not get for good.
 func (m *eventMetrics) ShowWebhook(name string) {
 	m.GivenUp.WithLabelValues(name)
-	for _, kind := range kinds {
+	for _, kind := range lanes.Kinds {
 		m.Events.WithLabelValues(string(kind), "dropped", name)
 	}
 }

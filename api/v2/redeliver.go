@@ -14,14 +14,15 @@ type Redelivered struct {
 	Next   *string `json:"next" pattern:"^[0-9]+$" doc:"The cursor behind which to go on with another request; null when all were looked at" example:"null"`
 }
 
-// redeliverable are the kinds of events that may be sent again.
-var redeliverable = []string{
-	string(lanes.Help), string(lanes.CarrierHit), string(lanes.SessionCreated), string(lanes.SessionStarted),
-	string(lanes.SessionPaused),
-	string(lanes.SessionResumed), string(lanes.SessionStopped), string(lanes.SessionModified),
-	string(lanes.SessionEnding),
-	string(lanes.SessionExpired),
-}
+// redeliverable are the kinds of events that may be sent again: all but the one to decide on.
+var redeliverable = func() (kinds []string) {
+	for _, kind := range lanes.Kinds {
+		if kind != lanes.PurchaseRequest {
+			kinds = append(kinds, string(kind))
+		}
+	}
+	return kinds
+}()
 
 func readCursorOfPath(in *endpoint.Input) endpoint.LogCursor {
 	return in.PathLogCursor("cursor", "Of the event", "1042")
