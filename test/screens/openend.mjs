@@ -57,6 +57,11 @@ await story(async () => {
 
   tell("Who stops it is told what is owed; the list of ended sessions says what it came to");
   const { session_id } = await sessionOn(1);
+  await page.route("**/stop", async (route) => { // the answer comes late
+    const response = await route.fetch();
+    await new Promise((resolve) => setTimeout(resolve, 2_000));
+    await route.fulfill({ response });
+  }, { times: 1 });
   await staff.stop(1);
   const stopped = page.getByText(/^Lane 1 stopped\. .* owes \d+:\d\d\.$/).first();
   await stopped.waitFor();

@@ -74,11 +74,23 @@ export class Outcome {
     await this.#client.session(lane, "stop");
     const owed = laneOwed(stopped, now());
     if (owed !== null) { // nothing is left that could go on
-      this.confirm(this.#client.t("stopped.owes", { lane: lane.name, customer, time: formatTime(owed) }), () => []);
+      const time = formatTime(await this.#owedOnRecord(id) ?? owed);
+      this.confirm(this.#client.t("stopped.owes", { lane: lane.name, customer, time }), () => []);
       return;
     }
     this.#offer(users, this.#client.t("undo.stopped", { lane: lane.name, customer }),
       () => this.#client.request("POST", `/sessions/${id}/reopen`, { lane_id: lane.lane_id }));
+  }
+
+  // owedOnRecord returns what the ended session owes, in ms: it was over before the answer came. undefined if nobody can read it now.
+  async #owedOnRecord(id) {
+    try {
+      const { sessions } = await this.#client.request("GET", "/history");
+      const ended = sessions.find(({ session_id }) => session_id === id);
+      return ended && (ended.minutes_beyond - ended.minutes_beyond_settled) * 60_000;
+    } catch {
+      return undefined; // the store is away: what the screen has counted is told
+    }
   }
 
   // move lets the session go on in another lane. more is for the body of the request.
