@@ -19,7 +19,7 @@ func allowOrigins(origins []string) func(http.Handler) http.Handler {
 	}
 	policy := cors.New(cors.Options{
 		AllowedOrigins: origins,
-		AllowedMethods: []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPatch},
+		AllowedMethods: []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPatch, http.MethodDelete},
 		AllowedHeaders: []string{
 			"Content-Type", "Idempotency-Key", "Last-Event-ID", "Range-Id", "Session-Id", "Token",
 			// what OpenTelemetry and Sentry add to every fetch of a page

@@ -53,11 +53,14 @@ func TestAPreflightOfAPOSInABrowser(t *testing.T) {
 	traced := "baggage,content-type,idempotency-key,range-id,sentry-trace,token,traceparent,tracestate"
 	require.Equal(t, traced, corsHeaders(ask(prefix2+"/sessions", till, "POST", traced).Header())["Allow-Headers"])
 	require.NotEmpty(t, corsHeaders(ask(prefix1+"/sessions", "http://localhost:3000", "PATCH", "token").Header()))
+	for _, ends := range []string{"/reservations/1", "/starts/1"} {
+		require.NotEmpty(t, corsHeaders(ask(prefix2+ends, till, "DELETE", "token").Header()))
+	}
 	for _, refused := range []*httptest.ResponseRecorder{
 		ask(prefix2+"/sessions", "https://evil.example.com", "GET", "token"),
 		ask(prefix2+"/sessions", "http://till.example.com", "GET", "token"),
 		ask(prefix2+"/sessions", "null", "GET", "token"),
-		ask(prefix2+"/sessions", till, "DELETE", "token"),
+		ask(prefix2+"/sessions", till, "PUT", "token"),
 		ask(prefix2+"/sessions", till, "GET", "authorization"),
 	} {
 		require.Empty(t, corsHeaders(refused.Header()))

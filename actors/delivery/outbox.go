@@ -149,8 +149,9 @@ func (b *outbox) markAttempted(event lanes.Logged) bool {
 	return false
 }
 
-// attempt makes an attempt, which ends with ctx at the latest. A webhook that panics costs only this event. Where events are tried again, one
-// that is gone is not called any more; as the answer to a purchase 410 decides that alone.
+// attempt makes an attempt, which ends with ctx at the latest. A webhook that panics costs only this event. Where
+// events are tried again, one that is gone is not called any more; as the answer to a purchase 410 decides that
+// alone.
 func (b *outbox) attempt(
 	ctx context.Context, to *Receiver, event lanes.Logged, late bool,
 ) (attempt lanes.Attempt, answer lanes.Answer) {

@@ -98,7 +98,7 @@ var advisoryRules = map[AdvisoryCode]advisoryRule{
 	EventsDropped:       {Critical, 0},
 	PurchasesUnresolved: {Warning, 30 * time.Second},
 	ProductsFailing:     {Warning, 0},
-	VerifyDifferences:   {Critical, 0},
+	VerifyDifferences:   {Warning, 0},
 	KeysRunOut:          {Warning, 0},
 	RequestsLimited:     {Warning, 0},
 	Overloaded:          {Warning, 0},

@@ -139,7 +139,7 @@ func (c *operationsClient) read(ctx context.Context, path string) ([]byte, error
 	return content, nil
 }
 
-// addLog adds the newest part of the log without what stands at level debug, which may name customers.
+// addLog adds the newest part of the log without what stands at level debug.
 func (b bundle) addLog(p *parts) {
 	if b.Log == "" {
 		p.put("log.jsonl", nil, errors.New("no --log was given"))

@@ -134,7 +134,11 @@ func TestWhatAPackageHas(t *testing.T) {
 		for _, page := range pages {
 			require.Contains(t, contents, "./usr/share/doc/rangegate/docs/"+filepath.Base(page)+"\n")
 		}
-		require.Contains(t, contents, "./usr/share/doc/rangegate/docs/clients/python/rangegate.py\n")
+		for _, linked := range []string{
+			"clients/python/rangegate.py", "advisories.schema.json", "plots/growth-memory.svg",
+		} {
+			require.Contains(t, contents, "./usr/share/doc/rangegate/docs/"+linked+"\n")
+		}
 		require.False(t, strings.Contains(contents, "node_modules"), "it has packages of npm")
 		require.NotRegexp(t, `(?m)^.{5}w|^.{8}w`, contents, "others may write")
 		require.Equal(t, "rangegate\n"+after+"\n"+arch+"\n",
