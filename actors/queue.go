@@ -26,7 +26,8 @@ type queue struct {
 
 	ahead []*closingAhead // what closes and is decided elsewhere, with other lanes: see together.go
 
-	reportsPaused     bool // reports wait for the store, or for a lookup
+	reportsPaused     bool // reports wait for the store
+	lookingUp         bool // those behind the one whose session is looked up wait for that
 	reportsOverflowed bool // some did not fit and were dropped
 	warningsPaused    bool // a warning waits for the store, or that a session goes on beyond what was sold
 	startsPaused      bool // likewise the begin of a session
@@ -41,7 +42,7 @@ type queue struct {
 //	begin     the session's start has come, unless its hardware is not reached, or starts are paused
 //	warning   the session's time is soon over, unless warnings are paused
 //	beyond    what was sold is used up and the session goes on; likewise
-//	reports   of the hardware, in their order, unless they are paused
+//	reports   of the hardware, in their order, unless they are paused, or wait for a lookup
 //	waiting   requests of clients and staff
 //
 // lane is the one in force.
@@ -60,7 +61,7 @@ func (w *queue) next(lane lanes.Lane, now lanes.Instant) *request {
 		return &request{ctx: context.Background(), command: lanes.Warn{}, by: lanes.ByTimer, at: now, arrived: now}
 	case !w.warningsPaused && lane.BeyondDue(now):
 		return &request{ctx: context.Background(), command: lanes.GoBeyond{}, by: lanes.ByTimer, at: now, arrived: now}
-	case len(w.reports) > 0 && !w.reportsPaused:
+	case len(w.reports) > 0 && !w.reportsPaused && !w.lookingUp:
 		return pop(&w.reports)
 	case len(w.waiting) > 0:
 		q := pop(&w.waiting)

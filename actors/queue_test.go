@@ -65,6 +65,9 @@ func TestWhatIsNextOnALane(t *testing.T) {
 		"reports that are paused wait": {
 			queue{reports: []*request{arrived(2, lanes.Report{})}, reportsPaused: true}, 3, nil,
 		},
+		"reports behind one that is looked up wait": {
+			queue{reports: []*request{arrived(2, lanes.Report{})}, lookingUp: true}, 3, nil,
+		},
 		"a stop that came in time goes before the end of the time": {
 			queue{closing: []*request{arrived(59, stop)}}, 61, []string{"stop", "expire"},
 		},

@@ -21,9 +21,9 @@ type lookedUp struct {
 }
 
 // lookUp finds out whether the session of a late report is known: on another lane, or in the history. The
-// reports that came after it wait, so that they stay in order.
+// reports that came after it wait for lookedUp, so that they stay in order.
 func (l *laneActor) lookUp(q *request) {
-	l.queue.reportsPaused = true
+	l.queue.lookingUp = true
 	r, self, report := l.r, l.self, q.command.(lanes.Report)
 	r.background.Go(func() {
 		found := lanes.IsUnknown
@@ -60,5 +60,5 @@ func (l *laneActor) lookedUp(m *lookedUp) {
 	report.Elsewhere, report.Correlation = m.found, m.given
 	m.request.command = report
 	l.queue.putBack(m.request)
-	l.queue.reportsPaused = false
+	l.queue.lookingUp = false
 }

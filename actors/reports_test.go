@@ -475,6 +475,30 @@ func TestReportsKeepTheirOrderWhileOneIsLookedUp(t *testing.T) {
 	})
 }
 
+// The retry of a warning, which waits for the store, does not end the wait for a lookup: the report that is looked up
+// stays before those behind it.
+func TestARetryWhileAReportIsLookedUp(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session, restoreLink := f.stopWhileCut(0)
+		next := f.create(0, 10)
+		f.advance(5*time.Minute - 200*time.Millisecond) // before its warning
+		release := f.interceptHistory().block()
+		f.store.setHook(refuseFlush)
+		restoreLink()
+		f.callHelp(0)
+		f.advance(3 * time.Second)
+		f.store.setHook(nil)
+		f.advance(3 * time.Second)
+		require.Equal(t, 2, f.controller(0).Unacked(), "the call for help waits for the hit before it")
+		require.Len(t, f.endings(next), 1, "the warning waits for the store alone")
+		release()
+		f.advance(lastBackoff)
+		require.Zero(t, f.controller(0).Unacked())
+		require.Equal(t, 1, countKind(f.eventKinds(session), lanes.CarrierHit))
+		require.Equal(t, 1, countKind(f.eventKinds(next), lanes.Help))
+	}, withWarnings)
+}
+
 func TestALateReportIsLookedUpUntilTheStoreReturns(t *testing.T) {
 	for name, outage := range map[string]func(context.Context) error{
 		"the store fails": func(context.Context) error { return errReplyLost },
