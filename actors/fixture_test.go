@@ -772,6 +772,11 @@ func (f *fixture) unresolvedIDs() (ids []uuid.UUID) {
 	return ids
 }
 
+// clearPurchase is staff settling the purchase by its id alone.
+func (f *fixture) clearPurchase(staff string, purchase uuid.UUID, credit bool) error {
+	return f.Clear(f.requestContext(), staff, lanes.Clear{Purchase: purchase, Credit: credit})
+}
+
 // purchaseLog returns the purchases in the event log.
 func (f *fixture) purchaseLog() (log []lanes.Logged) {
 	f.Helper()

@@ -225,7 +225,7 @@ func TestAPurchaseThatStaffHaveToSettleIsTold(t *testing.T) {
 		f.advance(20 * time.Second)
 		require.Equal(t, "purchases ×1 for 30s", f.why(laneKind, 1))
 		require.Empty(t, f.why(laneKind, 0))
-		require.NoError(t, f.Clear(f.requestContext(), "sam", purchase, true))
+		require.NoError(t, f.clearPurchase("sam", purchase, true))
 		f.advance(time.Second)
 		require.Empty(t, f.why(laneKind, 1))
 	}, withWebhook(pos))

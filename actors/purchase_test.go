@@ -105,13 +105,13 @@ func TestAPurchaseWithAnUnknownOutcomeIsForStaff(t *testing.T) {
 					[]uuid.UUID{open[0].ID, open[0].Session, open[0].Lane})
 				require.NotEmpty(t, open[0].Reason)
 
-				require.NoError(t, f.Clear(f.requestContext(), "sam", purchase, true))
+				require.NoError(t, f.clearPurchase("sam", purchase, true))
 				f.advance(0)
 				require.Equal(t, 45*time.Minute-webhookTimeout, f.remaining(session),
 					"staff decided that it was bought")
 				require.Equal(t, lanes.Accepted, f.shownPurchase(1).Phase)
 				require.Empty(t, f.Unresolved())
-				require.ErrorIs(t, f.Clear(f.requestContext(), "sam", purchase, true),
+				require.ErrorIs(t, f.clearPurchase("sam", purchase, true),
 					lanes.ErrPurchaseNotFound, "once")
 				require.Len(t, pos.purchases(), 1)
 			}, withWebhook(pos))
@@ -125,7 +125,7 @@ func TestStaffClearWhatWasNotBought(t *testing.T) {
 		session := f.createWithPurchasing(0, 30)
 		pos.setPurchaseReply(timeOutPurchase)
 		first := f.buy(0, minutes(15))
-		require.ErrorIs(t, f.Clear(f.requestContext(), "sam", first, false), lanes.ErrPurchaseNotFound,
+		require.ErrorIs(t, f.clearPurchase("sam", first, false), lanes.ErrPurchaseNotFound,
 			"it is still under way")
 		f.advance(webhookTimeout)
 		second := f.buy(0, minutes(5))
@@ -133,12 +133,12 @@ func TestStaffClearWhatWasNotBought(t *testing.T) {
 		require.Equal(t, []uuid.UUID{first, second}, f.unresolvedIDs())
 		f.restart()
 		require.Equal(t, []uuid.UUID{first, second}, f.unresolvedIDs(), "unresolved purchases are saved")
-		require.NoError(t, f.Clear(f.requestContext(), "sam", second, false))
+		require.NoError(t, f.clearPurchase("sam", second, false))
 		require.Equal(t, []uuid.UUID{first}, f.unresolvedIDs())
 		f.stop(session)
 		require.Equal(t, []uuid.UUID{first}, f.unresolvedIDs(), "also after the session has ended")
-		require.ErrorIs(t, f.Clear(f.requestContext(), "sam", first, true), lanes.ErrSessionEnded)
-		require.NoError(t, f.Clear(f.requestContext(), "sam", first, false))
+		require.ErrorIs(t, f.clearPurchase("sam", first, true), lanes.ErrSessionEnded)
+		require.NoError(t, f.clearPurchase("sam", first, false))
 		f.restart()
 		require.Empty(t, f.Unresolved())
 		require.Equal(t, 30*time.Minute, f.endedSession(session).Session.Sold)
@@ -561,6 +561,58 @@ func TestTwoLanesWithTheSameIDForAPurchase(t *testing.T) {
 			require.Equal(t, sold, f.Sessions()[i].Minutes)
 		}
 		require.Len(t, pos.purchases(), 2)
+	}, withWebhook(pos))
+}
+
+// Staff settle the one that they mean. Without its session, an id that two have is refused.
+func TestStaffSettleOneOfTwoPurchasesWithTheSameID(t *testing.T) {
+	pos := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		first, second := f.createWithPurchasing(0, 120), f.createWithPurchasing(1, 120)
+		pos.setPurchaseReply(timeOutPurchase)
+		id := uuid.New()
+		f.buyAs(id, 0, minutes(15))
+		f.buyAs(id, 1, minutes(30))
+		f.advance(webhookTimeout)
+		require.Equal(t, []uuid.UUID{id, id}, f.unresolvedIDs())
+
+		for _, credit := range []bool{true, false} {
+			require.ErrorIs(t, f.clearPurchase("sam", id, credit), lanes.ErrPurchaseNotUnique)
+		}
+		drop := lanes.Clear{Session: second, Purchase: id}
+		require.NoError(t, f.Clear(f.requestContext(), "sam", drop))
+		require.Equal(t, lanes.Declined, f.shownPurchase(1).Phase)
+		require.Equal(t, lanes.Unresolved, f.shownPurchase(0).Phase, "the one of the other lane waits")
+		require.ErrorIs(t, f.Clear(f.requestContext(), "sam", drop), lanes.ErrPurchaseNotFound, "once")
+		require.Equal(t, first, f.Unresolved()[0].Session)
+
+		require.NoError(t, f.clearPurchase("sam", id, true), "no other one has the id any more")
+		require.Equal(t, []int{135, 120}, []int{f.Sessions()[0].Minutes, f.Sessions()[1].Minutes})
+		require.Empty(t, f.Unresolved())
+	}, withWebhook(pos))
+}
+
+// A lane has two purchases with one id after a session has come to it with the second.
+func TestALaneWithTwoPurchasesOfOneID(t *testing.T) {
+	pos := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		first, second := f.createWithPurchasing(0, 120), f.createWithPurchasing(1, 120)
+		pos.setPurchaseReply(timeOutPurchase)
+		id := uuid.New()
+		f.buyAs(id, 0, minutes(15))
+		f.buyAs(id, 1, minutes(30))
+		f.advance(webhookTimeout)
+		f.stop(first)
+		f.move(second, 0)
+		require.Equal(t, []uuid.UUID{f.laneID(0), f.laneID(0)},
+			[]uuid.UUID{f.Unresolved()[0].Lane, f.Unresolved()[1].Lane})
+
+		require.ErrorIs(t, f.clearPurchase("sam", id, true), lanes.ErrPurchaseNotUnique)
+		require.NoError(t, f.Clear(f.requestContext(), "sam",
+			lanes.Clear{Session: second, Purchase: id, Credit: true}))
+		require.Equal(t, 150, f.Sessions()[0].Minutes)
+		require.Len(t, f.Unresolved(), 1)
+		require.Equal(t, first, f.Unresolved()[0].Session)
 	}, withWebhook(pos))
 }
 

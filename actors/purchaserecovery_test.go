@@ -45,8 +45,8 @@ func TestASessionThatEndsWhileThePOSDecidesItsPurchase(t *testing.T) {
 						return
 					}
 					require.Equal(t, []uuid.UUID{purchase}, f.unresolvedIDs())
-					require.ErrorIs(t, f.Clear(f.requestContext(), "sam", purchase, true), lanes.ErrSessionEnded)
-					require.NoError(t, f.Clear(f.requestContext(), "sam", purchase, false))
+					require.ErrorIs(t, f.clearPurchase("sam", purchase, true), lanes.ErrSessionEnded)
+					require.NoError(t, f.clearPurchase("sam", purchase, false))
 				}, withWebhook(pos))
 			})
 		}
@@ -71,7 +71,7 @@ func TestASessionThatMovesWhileThePOSDecidesItsPurchase(t *testing.T) {
 		lost := f.buy(1, minutes(5))
 		f.move(session, 0)
 		require.Equal(t, f.laneID(0), f.Unresolved()[0].Lane, "an unresolved purchase moves along")
-		require.NoError(t, f.Clear(f.requestContext(), "sam", lost, true))
+		require.NoError(t, f.clearPurchase("sam", lost, true))
 		f.advance(0)
 		require.Equal(t, 50*time.Minute, f.remaining(session))
 	}, withWebhook(pos))
@@ -338,7 +338,7 @@ func TestAPurchaseThatWasSentIsForStaffAfterARestart(t *testing.T) {
 					require.Len(t, pos.purchases(), 1, "it is not sent again")
 					require.Equal(t, lanes.Interrupted, f.purchaseLog()[0].Attempt.Error)
 					require.Equal(t, 30, f.Sessions()[0].Minutes)
-					require.NoError(t, f.Clear(f.requestContext(), "sam", purchase, true))
+					require.NoError(t, f.clearPurchase("sam", purchase, true))
 					f.advance(0)
 					require.Equal(t, 45, f.Sessions()[0].Minutes)
 					f.stop(session)

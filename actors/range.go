@@ -238,17 +238,23 @@ func (r *Range) LaneBuy(ctx context.Context, lane, session, purchase uuid.UUID, 
 	return err
 }
 
-// Clear settles an unresolved purchase by hand; with credit its minutes are added to the session. Errors:
-// ErrPurchaseNotFound.
-func (r *Range) Clear(ctx context.Context, staff string, purchase uuid.UUID, credit bool) error {
-	for _, open := range r.Unresolved() {
-		if open.ID == purchase {
-			command := lanes.Clear{Purchase: purchase, Credit: credit}
-			_, err := r.ask(ctx, open.Lane, &request{ctx: ctx, command: command, by: lanes.ByStaff, who: staff})
-			return r.confirmed(ctx, nil, err)
-		}
+// Clear settles an unresolved purchase by hand; with credit its minutes are added to the session. Without the session
+// the purchase is known by its id alone, which is the lane's: if those of several sessions have it, none is settled.
+// Errors: ErrPurchaseNotFound, ErrPurchaseNotUnique.
+func (r *Range) Clear(ctx context.Context, staff string, command lanes.Clear) error {
+	found := slices.DeleteFunc(r.Unresolved(), func(p lanes.OpenPurchase) bool {
+		return p.ID != command.Purchase || command.Session != uuid.Nil && command.Session != p.Session
+	})
+	if len(found) == 0 {
+		return lanes.ErrPurchaseNotFound
 	}
-	return lanes.ErrPurchaseNotFound
+	open := found[0]
+	if slices.ContainsFunc(found, func(p lanes.OpenPurchase) bool { return p.Session != open.Session }) {
+		return lanes.ErrPurchaseNotUnique
+	}
+	command.Session = open.Session
+	_, err := r.ask(ctx, open.Lane, &request{ctx: ctx, command: command, by: lanes.ByStaff, who: staff})
+	return r.confirmed(ctx, nil, err)
 }
 
 // requester is who a request comes from.

@@ -78,7 +78,7 @@ func TestAScreenGetsTheLanesThatChanged(t *testing.T) {
 			{"a purchase that becomes unresolved", func() { f.advance(webhookTimeout) }, f.laneIDs(1)},
 			{
 				"a purchase that staff settle",
-				func() { _ = f.Clear(f.requestContext(), "sam", f.unresolvedIDs()[0], false) }, f.laneIDs(1),
+				func() { _ = f.clearPurchase("sam", f.unresolvedIDs()[0], false) }, f.laneIDs(1),
 			},
 			{"a hold", func() { f.setHold(rangeScope) }, f.laneIDs(0, 1)},
 			{"the end of the hold", func() { f.liftHold(rangeScope) }, f.laneIDs(0, 1)},

@@ -301,7 +301,7 @@ func (d *departure) end(ctx context.Context, l leavingLane, who string) error {
 		}
 	}
 	for _, open := range status.Lane.Open {
-		err := l.r.Clear(ctx, who, open.ID, false)
+		err := l.r.Clear(ctx, who, lanes.Clear{Session: open.Session, Purchase: open.ID})
 		d.note(fmt.Sprintf("purchase %s of lane %s", open.ID, l.lane), err)
 		if err != nil && !errors.Is(err, lanes.ErrPurchaseNotFound) {
 			return fmt.Errorf("dropping purchase %s of lane %s: %w", open.ID, l.lane, err)

@@ -279,10 +279,10 @@ func TestTheActsSayWhoSettledAPurchase(t *testing.T) {
 		f.advance(webhookTimeout)
 		second := f.buy(0, targets(1))
 		f.advance(webhookTimeout)
-		require.NoError(t, f.Clear(f.requestContext(), "sam", first, true))
+		require.NoError(t, f.clearPurchase("sam", first, true))
 		f.stop(session)
-		require.NoError(t, f.Clear(f.requestContext(), "kim", second, false))
-		require.ErrorIs(t, f.Clear(f.requestContext(), "kim", second, false), lanes.ErrPurchaseNotFound)
+		require.NoError(t, f.clearPurchase("kim", second, false))
+		require.ErrorIs(t, f.clearPurchase("kim", second, false), lanes.ErrPurchaseNotFound)
 		require.Equal(t, []string{"settle credit", "settle drop"}, f.actSummaries())
 		for i, who := range []string{"sam", "kim"} {
 			act := f.acts()[i]

@@ -92,7 +92,7 @@ var screenErrors = extended(extended(posErrors, refusals(map[int][]*lanes.Error{
 	400: {lanes.ErrItems},
 	409: {
 		lanes.ErrNotReopenable, lanes.ErrNoPurchasing, lanes.ErrPurchasePending, lanes.ErrOwesMore,
-		lanes.ErrTooManyOpen,
+		lanes.ErrTooManyOpen, lanes.ErrPurchaseNotUnique,
 	},
 })), endpoint.Errors{
 	shooterpage.Gone:   {Status: http.StatusGone, Sentence: "there is no such session, or it ended a while ago"},

@@ -12,7 +12,8 @@ import (
 func TestTheTablesHaveTheCodesOfScreensAndOperators(t *testing.T) {
 	for _, err := range []*lanes.Error{
 		lanes.ErrNotWaiting, lanes.ErrNoPurchasing, lanes.ErrPurchasePending, lanes.ErrTooManyOpen, lanes.ErrItems,
-		lanes.ErrPurchaseNotFound, lanes.ErrNotSaved, lanes.ErrLaneNotFound, lanes.ErrProductsNotConfigured,
+		lanes.ErrPurchaseNotFound, lanes.ErrPurchaseNotUnique, lanes.ErrNotSaved, lanes.ErrLaneNotFound,
+		lanes.ErrProductsNotConfigured,
 	} {
 		require.Equal(t, err.Error(), screenErrors[err.Code()].Sentence)
 		require.Contains(t, operationsErrors, err.Code())

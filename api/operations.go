@@ -24,6 +24,7 @@ import (
 	"rangegate/api/request"
 	"rangegate/api/routing"
 	"rangegate/api/staffops"
+	"rangegate/lanes"
 	"rangegate/lanes/tracing"
 )
 
@@ -210,8 +211,8 @@ func (s Operations) rangeEndpoints() []endpoint.Endpoint {
 		onRange(s, "PUT", "/holds", 200, "Set a hold, or lift it", staffops.ReadHoldChange, changeHold),
 		onRange(s, "GET", "/purchases", 200, "The purchases that wait for staff", endpoint.NoInput, purchases),
 		onRange(s, "POST", "/purchases/{purchase_id}/credit", 204, "Add the minutes that were bought",
-			readPurchase, settle(true)),
-		onRange(s, "POST", "/purchases/{purchase_id}/drop", 204, "Add nothing", readPurchase, settle(false)),
+			readClear(true), settle),
+		onRange(s, "POST", "/purchases/{purchase_id}/drop", 204, "Add nothing", readClear(false), settle),
 		endpoint.Handle("POST", "/{range_id}/staff/unlock", 200, "Forget the wrong PINs of one of the staff",
 			readUnlock, s.unlock),
 	}
@@ -280,12 +281,20 @@ func purchases(_ context.Context, r OperatedRange, _ endpoint.Empty) ([]staffops
 	return staffops.PurchaseViews(r), nil
 }
 
-func readPurchase(in *endpoint.Input) uuid.UUID { return in.PathID("purchase_id", "Purchase") }
-
-func settle(credit bool) func(context.Context, OperatedRange, uuid.UUID) (endpoint.Empty, error) {
-	return func(ctx context.Context, r OperatedRange, purchase uuid.UUID) (endpoint.Empty, error) {
-		return endpoint.Empty{}, r.Clear(ctx, operatorOf(ctx), purchase, credit)
+// readClear takes the session from the query: scripts that do not name it may send any body.
+func readClear(credit bool) func(*endpoint.Input) lanes.Clear {
+	return func(in *endpoint.Input) lanes.Clear {
+		return lanes.Clear{
+			Purchase: in.PathID("purchase_id", "Purchase"),
+			Session: in.QueryOptionalID("session_id", "The session that it belongs to. Without it, a purchase whose id "+
+				"another session has too is refused"),
+			Credit: credit,
+		}
 	}
+}
+
+func settle(ctx context.Context, r OperatedRange, command lanes.Clear) (endpoint.Empty, error) {
+	return endpoint.Empty{}, r.Clear(ctx, operatorOf(ctx), command)
 }
 
 // Reloaded is what a reload of the configuration has changed.

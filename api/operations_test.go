@@ -23,10 +23,10 @@ import (
 
 // fakeOperatedRange is a range with one purchase that waits for staff.
 type fakeOperatedRange struct {
-	credited *bool
-	scope    lanes.Scope
-	staff    string
-	lifted   bool
+	cleared lanes.Clear
+	scope   lanes.Scope
+	staff   string
+	lifted  bool
 
 	acts    []string // of an operator: who, and what
 	refused error    // why there are none
@@ -45,11 +45,11 @@ func (s *fakeOperatedRange) Unresolved() []lanes.OpenPurchase {
 	}}}
 }
 
-func (s *fakeOperatedRange) Clear(_ context.Context, staff string, purchase uuid.UUID, credit bool) error {
-	if purchase != uuid.MustParse(thePurchase) {
+func (s *fakeOperatedRange) Clear(_ context.Context, staff string, command lanes.Clear) error {
+	if command.Purchase != uuid.MustParse(thePurchase) {
 		return lanes.ErrPurchaseNotFound
 	}
-	s.credited, s.staff = &credit, staff
+	s.cleared, s.staff = command, staff
 	return nil
 }
 
@@ -150,10 +150,15 @@ func TestPurchasesThatWaitForStaff(t *testing.T) {
 		response.Body.String())
 
 	require.Equal(t, 204, sendAuthorized(h, "POST", at+"/"+thePurchase+"/credit", "").Code)
-	require.True(t, *fake.credited)
+	purchase := uuid.MustParse(thePurchase)
+	require.Equal(t, lanes.Clear{Purchase: purchase, Credit: true}, fake.cleared)
 	require.Equal(t, "operator", fake.staff)
 	require.Equal(t, 204, sendAuthorized(h, "POST", at+"/"+thePurchase+"/drop", "").Code)
-	require.False(t, *fake.credited)
+	require.Equal(t, lanes.Clear{Purchase: purchase}, fake.cleared)
+	ofSession := at + "/" + thePurchase + "/credit?session_id="
+	require.Equal(t, 204, sendAuthorized(h, "POST", ofSession+theSession, "").Code)
+	require.Equal(t, lanes.Clear{Session: uuid.MustParse(theSession), Purchase: purchase, Credit: true}, fake.cleared)
+	require.Contains(t, sendAuthorized(h, "POST", ofSession+"1", "").Body.String(), `"session_id":"must be`)
 	require.Equal(t, 404, sendAuthorized(h, "POST", at+"/"+theLane+"/drop", "").Code)
 	for _, page := range []string{"/purchases", "/holds"} {
 		require.Equal(t, 404, sendAuthorized(h, "GET", "/ranges/"+theLane+page, "").Code)

@@ -206,15 +206,17 @@ func (c *Change) settle(s Session, cmd Settle, now Instant) {
 
 // Clear is staff settling an unresolved purchase by hand. With credit its minutes are added to the session.
 type Clear struct {
-	Purchase uuid.UUID
-	Credit   bool
+	Session, Purchase uuid.UUID
+	Credit            bool
 }
 
 // Name implements Command.
 func (Clear) Name() string { return "clear_purchase" }
 
 func (cmd Clear) decide(now Instant, c *Change) error {
-	i := slices.IndexFunc(c.Lane.Open, func(p *Purchase) bool { return p.ID == cmd.Purchase && !p.pending() })
+	i := slices.IndexFunc(c.Lane.Open, func(p *Purchase) bool {
+		return p.Session == cmd.Session && p.ID == cmd.Purchase && !p.pending()
+	})
 	if i < 0 {
 		return ErrPurchaseNotFound
 	}

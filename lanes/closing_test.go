@@ -136,7 +136,9 @@ func TestNoSaleEndsAfterClosing(t *testing.T) {
 			},
 			"clear": func(t *rapid.T) {
 				for _, open := range lane.Open {
-					decide(lanes.Clear{Purchase: open.ID, Credit: rapid.Bool().Draw(t, "credit")}, 0)
+					decide(lanes.Clear{
+						Session: open.Session, Purchase: open.ID, Credit: rapid.Bool().Draw(t, "credit"),
+					}, 0)
 				}
 			},
 			"schedule": func(t *rapid.T) {

@@ -62,8 +62,13 @@ var (
 	ErrNoPurchasing     = &Error{"no_purchasing", "lane purchasing is not enabled for this session"}
 	ErrPurchasePending  = &Error{"purchase_pending", "another purchase of this lane is under way"}
 	ErrPurchaseNotFound = &Error{"purchase_not_found", "no such purchase is open on this lane"}
-	ErrOwesMore         = &Error{"owes_more", "more minutes were used beyond what was sold than the purchase has"}
-	ErrItems            = &Error{"purchase_malformed", "a purchase has an id and 1 to 50 items, each with a product " +
+	// ErrPurchaseNotUnique: the ids of purchases are made at the lanes.
+	ErrPurchaseNotUnique = &Error{
+		"purchase_not_unique",
+		"purchases of several sessions have this id: give the session_id too; nothing was changed",
+	}
+	ErrOwesMore = &Error{"owes_more", "more minutes were used beyond what was sold than the purchase has"}
+	ErrItems    = &Error{"purchase_malformed", "a purchase has an id and 1 to 50 items, each with a product " +
 		"id of 1 to 255 characters and a quantity from 1 to 1000000"}
 	ErrTooManyOpen = &Error{"too_many_unresolved", "too many purchases of this lane wait for staff"}
 

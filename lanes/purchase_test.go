@@ -61,7 +61,7 @@ func TestALaneKeepsAtMost100PurchasesForStaff(t *testing.T) {
 		}
 	}
 	require.ErrorIs(t, f.buy(uuid.New()), lanes.ErrTooManyOpen)
-	require.NoError(t, f.decide(lanes.Clear{Purchase: first}))
+	require.NoError(t, f.decide(lanes.Clear{Session: f.lane.Session.ID, Purchase: first}))
 	require.NoError(t, f.buy(uuid.New()))
 }
 

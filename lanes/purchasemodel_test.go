@@ -101,7 +101,10 @@ func (m *model) purchaseActions() map[string]func(*rapid.T) {
 			m.decide(t, settle)
 		},
 		"clear": func(t *rapid.T) {
-			m.decide(t, lanes.Clear{Purchase: m.purchases.purchase(t), Credit: rapid.Bool().Draw(t, "credit")})
+			purchase := m.purchases.purchase(t)
+			m.decide(t, lanes.Clear{
+				Session: m.purchases.sessionOf(purchase), Purchase: purchase, Credit: rapid.Bool().Draw(t, "credit"),
+			})
 		},
 	}
 }

@@ -88,7 +88,8 @@ func (p purchases) command(t *testing.T, d *datadriven.TestData, session uuid.UU
 	case "busy":
 		return p.settle(p.purchase(t, d, session), lanes.Busy("no slot was free for 5 s"))
 	case "clear":
-		return lanes.Clear{Purchase: p.purchase(t, d, session), Credit: d.HasArg("credit")}
+		id := p.purchase(t, d, session)
+		return lanes.Clear{Session: p.sessions[id], Purchase: id, Credit: d.HasArg("credit")}
 	}
 	return nil
 }

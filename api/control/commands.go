@@ -204,7 +204,7 @@ func (c *screen) laneEndpoints() []endpoint.Endpoint {
 			func(*endpoint.Input) lanes.Command { return lanes.HitNoted{} }),
 		endpoint.Handle("GET", "/purchases", 200, "The purchases that wait for staff", endpoint.NoInput,
 			endpoint.WithTarget(c.rangeOf, purchases)),
-		endpoint.Handle("POST", "/purchases/{id}/settle", 204, "Settle one by hand", readSettlement,
+		endpoint.Handle("POST", "/purchases/{id}/settle", 204, "Settle one by hand", readClear,
 			endpoint.WithTarget(c.rangeOf, settle)),
 	}
 }
@@ -241,18 +241,15 @@ func purchases(_ context.Context, r staffRange, _ endpoint.Empty) ([]staffops.Pu
 	return staffops.PurchaseViews(r), nil
 }
 
-type settlement struct {
-	purchase uuid.UUID
-	credit   bool
-}
-
-func readSettlement(in *endpoint.Input) settlement {
-	return settlement{
-		purchase: in.PathID("id", "The purchase"),
-		credit:   in.YesOrNo("credit", "Whether the minutes that were bought are added"),
+func readClear(in *endpoint.Input) lanes.Clear {
+	return lanes.Clear{
+		Purchase: in.PathID("id", "The purchase"),
+		Session: in.OptionalID("session_id", "The session that it belongs to. A page of an earlier release does "+
+			"not say it: a purchase whose id another session has too is refused then"),
+		Credit: in.YesOrNo("credit", "Whether the minutes that were bought are added"),
 	}
 }
 
-func settle(ctx context.Context, r staffRange, s settlement) (endpoint.Empty, error) {
-	return endpoint.Empty{}, r.Clear(ctx, r.staff, s.purchase, s.credit)
+func settle(ctx context.Context, r staffRange, command lanes.Clear) (endpoint.Empty, error) {
+	return endpoint.Empty{}, r.Clear(ctx, r.staff, command)
 }

@@ -80,8 +80,14 @@ func TestCommandsAreGivenInTheNameOfTheUser(t *testing.T) {
 			lane1 + ": end_reservation {Reservation:" + session1 + "}"},
 		{"POST", "lanes/" + lane1 + "/cleared", "", 204, "sam at " + lane1 + ": cleared {}"},
 		{"POST", "lanes/" + lane1 + "/stray-hit", "", 204, "sam at " + lane1 + ": hit_noted {}"},
-		{"POST", "purchases/" + lane1 + "/settle", `{"credit":true}`, 204, "sam settles " + lane1 + ": true"},
-		{"POST", "purchases/" + lane1 + "/settle", `{"credit":false}`, 204, "sam settles " + lane1 + ": false"},
+		{
+			"POST", "purchases/" + lane1 + "/settle", `{"session_id":"` + session1 + `","credit":true}`, 204,
+			"sam settles " + lane1 + " of " + session1 + ": true",
+		},
+		{ // a page of an earlier release
+			"POST", "purchases/" + lane1 + "/settle", `{"credit":false}`, 204,
+			"sam settles " + lane1 + " of 00000000-0000-0000-0000-000000000000: false",
+		},
 	} {
 		t.Run(c.path+" "+c.body, func(t *testing.T) {
 			b := newFixture(t).signedIn()
@@ -138,6 +144,7 @@ func TestMalformedCommandsAreRefused(t *testing.T) {
 		"POST lanes/" + lane1 + "/sale":           `{"sale":""}`,
 		"POST lanes/" + lane1 + "/help":           `{}`,
 		"POST purchases/" + lane1 + "/settle":     `{"credit":"yes"}`,
+		"POST purchases/" + lane1 + "/settle ":    `{"credit":true,"session_id":"1"}`,
 	} {
 		b := newFixture(t).signedIn()
 		method, target, _ := cut(path)

@@ -237,8 +237,8 @@ func (f *fakeRange) Unresolved() []lanes.OpenPurchase {
 	}}}
 }
 
-func (f *fakeRange) Clear(_ context.Context, staff string, purchase uuid.UUID, credit bool) error {
-	return f.record("%s settles %s: %t", staff, purchase, credit)
+func (f *fakeRange) Clear(_ context.Context, staff string, command lanes.Clear) error {
+	return f.record("%s settles %s of %s: %t", staff, command.Purchase, command.Session, command.Credit)
 }
 
 func (f *fakeRange) Deliveries(_ context.Context, after uint64, limit int) ([]lanes.Logged, error) {
@@ -408,6 +408,7 @@ func table() endpoint.Errors {
 			"lane_occupied", "lane_reserved", "lane_not_accessible", "lane_not_usable",
 			"lane_not_clear", "lane_lacks_capability", "after_closing", "duration_out_of_range", "no_time_left",
 			"not_waiting", "start_scheduled", "not_reopenable", "not_running", "not_paused", "in_grace", "ceasefire",
+			"purchase_not_unique",
 		},
 		408: {"request_timeout"}, 413: {"too_large"}, 415: {"unsupported_media_type"}, 429: {"too_many_requests"},
 		500: {"internal"},

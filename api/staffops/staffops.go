@@ -20,8 +20,9 @@ type Range interface {
 	Holds() lanes.Holds
 	// Unresolved returns the purchases that wait for staff, by lane in display order.
 	Unresolved() []lanes.OpenPurchase
-	// Clear settles a purchase. With credit its minutes are added to the session, which must be active.
-	Clear(ctx context.Context, staff string, purchase uuid.UUID, credit bool) error
+	// Clear settles a purchase. With credit its minutes are added to the session, which must be active. Without the
+	// session, only the purchase of one session may have the id.
+	Clear(ctx context.Context, staff string, command lanes.Clear) error
 }
 
 // Holdable is the part of a running range that has holds. staff is as in Range.

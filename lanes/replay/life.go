@@ -322,7 +322,7 @@ func (l *life) saleCommand(lane *lanes.Lane, event lanes.Event, d lanes.Decision
 	case lanes.Clear{}.Name():
 		purchase.Phase = lanes.Unresolved
 		s.Purchase, lane.Open = &purchase, []*lanes.Purchase{&purchase}
-		return lanes.Clear{Purchase: purchase.ID, Credit: true}
+		return lanes.Clear{Session: l.id, Purchase: purchase.ID, Credit: true}
 	}
 	return nil
 }

@@ -120,7 +120,9 @@ func TestTheRecordGivesTheSameSessionsAgain(t *testing.T) {
 			"clear": func(t *rapid.T) {
 				lane := w.drawLane(t)
 				for _, open := range w.lanes[lane].Open {
-					w.decide(lane, lanes.Clear{Purchase: open.ID, Credit: rapid.Bool().Draw(t, "credit")})
+					w.decide(lane, lanes.Clear{
+						Session: open.Session, Purchase: open.ID, Credit: rapid.Bool().Draw(t, "credit"),
+					})
 				}
 			},
 			"move": func(t *rapid.T) { w.move(t) },

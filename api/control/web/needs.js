@@ -38,7 +38,7 @@ export function needsOf(range, purchases, firstSeen) {
   }
   for (const purchase of purchases) {
     const lane = range.lanes.get(purchase.lane_id);
-    add("purchase", purchase.purchase_id, purchase.asked_at, lane ? [lane] : [], { purchase });
+    add("purchase", `${purchase.session_id} ${purchase.purchase_id}`, purchase.asked_at, lane ? [lane] : [], { purchase });
   }
   const rank = ({ kind }) => (kind === "hold" ? 0 : 1);
   return needs.toSorted((a, b) => rank(a) - rank(b) || a.since - b.since || (a.key < b.key ? -1 : 1));

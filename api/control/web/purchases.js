@@ -22,7 +22,7 @@ export function purchaseDetails({ t, range }, purchase) {
 export function settleButtons(client, purchase, error, label, settled) {
   const { t, range } = client;
   const settle = (credit) => async () => {
-    await client.request("POST", `/purchases/${purchase.purchase_id}/settle`, { credit });
+    await client.request("POST", `/purchases/${purchase.purchase_id}/settle`, { session_id: purchase.session_id, credit });
     settled();
   };
   const button = (words, kind, act) => action(client, { words, label: label(words), kind }, error, act);

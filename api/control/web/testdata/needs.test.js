@@ -57,6 +57,12 @@ test("a call after the last one was answered is another need", () => {
   assert.notEqual(key(1), key(2));
 });
 
+test("purchases of two sessions are two needs, also under one id, which the lanes make", () => {
+  const bought = (session) => ({ purchase_id: "p", session_id: session, lane_id: "l1", asked_at: at(4) });
+  const needs = needsOf(rangeOf([{}]), [bought("s1"), bought("s2")], () => 0);
+  assert.equal(new Set(needs.map(({ key }) => key)).size, 2);
+});
+
 test("sessions that lost time are one need, which stays the same one while they are settled", () => {
   const lost = (ms) => ({ session: { session_id: "s", ran_on_ms: ms } });
   const [all] = needsOf(rangeOf([lost(90_000), lost(0), lost(70_000)]), [], () => 0);
