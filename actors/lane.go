@@ -64,6 +64,9 @@ type laneActor struct {
 	link laneLink // to its hardware
 	// unproven is since when that is not reached, or cannot keep a line open beyond what was sold; nil: it can.
 	unproven *lanes.Instant
+	// lostAfter has an entry for each hello that waits for the store and then ends unproven, oldest first: since when
+	// unproven is to be from then on, as the link was lost after that hello; nil: it was not.
+	lostAfter []*lanes.Instant
 }
 
 // pendingSave is a change on its way to the store.

@@ -350,27 +350,46 @@ func (l *laneActor) linkUp(m *linkUp) {
 	if !l.link.up(m, l.lane, l.now) {
 		return
 	}
-	hello, lost := m.hello, l.unproven
+	hello := m.hello
 	runsFor := hello.Left + hello.Beyond
-	l.enqueue(&request{
-		ctx: context.Background(), by: lanes.ByLane,
-		command: lanes.Inspect{Faults: hello.Faults, Proof: lanes.Proof{
-			OpenEnd: hello.OpenEnd, Session: hello.Session, RunsFor: runsFor,
-			Open: !hello.Hold && hello.Phase == lanes.Running && runsFor > 0,
-		}},
-		done: func(saved bool) {
-			if saved && hello.OpenEnd && l.unproven == lost { // else the link has been lost since
-				l.unproven, l.lane.Unproven = nil, nil
+	l.prove(lanes.Inspect{Faults: hello.Faults, Proof: lanes.Proof{
+		OpenEnd: hello.OpenEnd, Session: hello.Session, RunsFor: runsFor,
+		Open: !hello.Hold && hello.Phase == lanes.Running && runsFor > 0,
+	}})
+}
+
+// prove queues what the hardware says of its line now. Once that is saved, the line is proven from now on, unless the
+// link is lost again by then.
+func (l *laneActor) prove(inspect lanes.Inspect) {
+	q := &request{ctx: context.Background(), command: inspect, by: lanes.ByLane}
+	if inspect.Proof.OpenEnd && l.unproven != nil {
+		l.lostAfter = append(l.lostAfter, nil)
+		q.done = func(saved bool) {
+			if saved { // else this life of the lane ends
+				l.unproven, l.lostAfter = l.lostAfter[0], l.lostAfter[1:]
+				l.lane.Unproven = l.unproven
 				l.publishLink()
 			}
-		},
-	})
+		}
+	}
+	l.enqueue(q)
+}
+
+// keepsOpen reports whether the hardware is reached and can keep a line open beyond what was sold, whether or not that
+// is saved.
+func (l *laneActor) keepsOpen() bool {
+	newest := len(l.lostAfter) - 1
+	return l.unproven == nil || newest >= 0 && l.lostAfter[newest] == nil
 }
 
 // linkLost puts on record since when the hardware is not reached. A session with an open end may be on its way here.
 func (l *laneActor) linkLost() {
 	since := l.now
-	l.unproven, l.lane.Unproven = &since, &since
+	if newest := len(l.lostAfter) - 1; newest >= 0 {
+		l.lostAfter[newest] = &since
+	} else {
+		l.unproven, l.lane.Unproven = &since, &since
+	}
 	l.r.tree.Send(l.self, &request{ctx: context.Background(), command: lanes.LinkLost{}, by: lanes.ByLane})
 }
 
@@ -401,7 +420,7 @@ func (l *laneActor) ChildFailed(supervisor actor.Supervisor, child *actor.PID, r
 
 // publishLink shows the link, and whether the lane is usable.
 func (l *laneActor) publishLink() {
-	if l.queue.unlinked = !l.link.line.IsUp(); l.queue.unlinked && l.unproven == nil {
+	if l.queue.unlinked = !l.link.line.IsUp(); l.queue.unlinked && l.keepsOpen() {
 		l.linkLost()
 	}
 	notUsable := l.link.line.NotUsable()

@@ -217,6 +217,45 @@ func TestALinkIsLostWhileTheStoreHangs(t *testing.T) {
 	})
 }
 
+// The link is lost once more before its first hello is saved: what was dark from then on is not charged.
+func TestALinkIsLostTwiceWhileTheStoreIsAway(t *testing.T) {
+	for name, c := range map[string]struct{ storeFirst, thrice bool }{
+		"the link is back before the store": {false, false},
+		"the store is back before the link": {true, false},
+		"and a third time":                  {false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			runFixture(t, func(t *testing.T, f *fixture) {
+				begun := f.clock.Now().Wall
+				session := f.sellOpenEnd(0, 10, 60)
+				f.advance(12 * time.Minute)
+				f.store.setHook(refuseFlush)
+				f.cutLink(0)()
+				f.advance(time.Minute)
+				lost, restoreLink := f.clock.Now().Wall, f.cutLink(0)
+				f.controller(0).PowerCut(false)
+				f.advance(4 * time.Minute)
+				if c.storeFirst {
+					f.storeReturns()
+					f.requireBeyond(session, lost.Sub(begun)-10*time.Minute, 0)
+				}
+				restoreLink()
+				dark := f.Lanes()[0].LinkSince.Sub(lost)
+				if c.thrice {
+					lost, restoreLink = f.clock.Now().Wall, f.cutLink(0)
+					f.controller(0).PowerCut(false)
+					f.advance(time.Minute)
+					restoreLink()
+					dark += f.Lanes()[0].LinkSince.Sub(lost)
+				}
+				f.storeReturns()
+				f.requireBeyond(session, f.clock.Now().Wall.Sub(begun)-10*time.Minute-dark, 0)
+				require.NotContains(t, f.eventKinds(session), lanes.SessionStopped)
+			})
+		})
+	}
+}
+
 func TestAnOpenEndNeedsAControllerThatCan(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		f.controller(1).CloseAtZero(true)
