@@ -64,9 +64,7 @@ type laneActor struct {
 	link laneLink // to its hardware
 	// unproven is since when that is not reached, or cannot keep a line open beyond what was sold; nil: it can.
 	unproven *lanes.Instant
-	// lostAfter has an entry for each hello that waits for the store and then ends unproven, oldest first: since when
-	// unproven is to be from then on, as the link was lost after that hello; nil: it was not.
-	lostAfter []*lanes.Instant
+	heard    []lanes.Heard // since then; there is none while unproven is nil
 }
 
 // pendingSave is a change on its way to the store.
@@ -566,7 +564,7 @@ func (l *laneActor) swap(lane lanes.Lane, other *lanes.Lane) {
 	settings := l.r.settings()
 	place, _ := settings.place(l.id)
 	lane.Accessible, lane.Purchasing = place.Accessible, settings.Layout.Purchasing
-	lane.Terms, lane.Unproven = settings.Layout.TermsOf(place), l.unproven
+	lane.Terms, lane.Unproven, lane.Heard = settings.Layout.TermsOf(place), l.unproven, l.heard
 	lane.Usable, lane.AwaitsMove = l.link.line.NotUsable() == "" && lane.Fault == "", l.ticket != nil && !l.ticket.lent
 	fault := l.lane.Fault
 	l.lane = lane

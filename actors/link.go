@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -358,16 +359,14 @@ func (l *laneActor) linkUp(m *linkUp) {
 	}})
 }
 
-// prove queues what the hardware says of its line now. Once that is saved, the line is proven from now on, unless the
-// link is lost again by then.
+// prove queues what the hardware says of its line now. Until that is saved, the lane has heard it.
 func (l *laneActor) prove(inspect lanes.Inspect) {
 	q := &request{ctx: context.Background(), command: inspect, by: lanes.ByLane}
 	if inspect.Proof.OpenEnd && l.unproven != nil {
-		l.lostAfter = append(l.lostAfter, nil)
+		l.setHeard(l.unproven, append(slices.Clone(l.heard), lanes.Heard{At: l.now, Proof: inspect.Proof}))
 		q.done = func(saved bool) {
 			if saved { // else this life of the lane ends
-				l.unproven, l.lostAfter = l.lostAfter[0], l.lostAfter[1:]
-				l.lane.Unproven = l.unproven
+				l.setHeard(l.heard[0].Lost, l.heard[1:])
 				l.publishLink()
 			}
 		}
@@ -375,20 +374,27 @@ func (l *laneActor) prove(inspect lanes.Inspect) {
 	l.enqueue(q)
 }
 
+func (l *laneActor) setHeard(unproven *lanes.Instant, heard []lanes.Heard) {
+	l.unproven, l.heard = unproven, heard
+	l.lane.Unproven, l.lane.Heard = unproven, heard
+}
+
 // keepsOpen reports whether the hardware is reached and can keep a line open beyond what was sold, whether or not that
 // is saved.
 func (l *laneActor) keepsOpen() bool {
-	newest := len(l.lostAfter) - 1
-	return l.unproven == nil || newest >= 0 && l.lostAfter[newest] == nil
+	newest := len(l.heard) - 1
+	return l.unproven == nil || newest >= 0 && l.heard[newest].Lost == nil
 }
 
 // linkLost puts on record since when the hardware is not reached. A session with an open end may be on its way here.
 func (l *laneActor) linkLost() {
 	since := l.now
-	if newest := len(l.lostAfter) - 1; newest >= 0 {
-		l.lostAfter[newest] = &since
+	if newest := len(l.heard) - 1; newest >= 0 {
+		heard := slices.Clone(l.heard)
+		heard[newest].Lost = &since
+		l.setHeard(l.unproven, heard)
 	} else {
-		l.unproven, l.lane.Unproven = &since, &since
+		l.setHeard(&since, nil)
 	}
 	l.r.tree.Send(l.self, &request{ctx: context.Background(), command: lanes.LinkLost{}, by: lanes.ByLane})
 }
@@ -433,7 +439,7 @@ func (l *laneActor) publishLink() {
 	l.lane.Usable = notUsable == ""
 	state, since := l.link.line.Link()
 	l.r.board.PublishLink(l.id, state, since, board.Hardware{
-		NotUsable: notUsable, Unproven: l.unproven,
+		NotUsable: notUsable, Unproven: l.unproven, Heard: l.heard,
 		Parked: l.parked, Firmware: l.link.controller.Firmware, Capabilities: l.link.controller.Capabilities,
 		Address: l.link.controller.Address,
 	})

@@ -256,6 +256,60 @@ func TestALinkIsLostTwiceWhileTheStoreIsAway(t *testing.T) {
 	}
 }
 
+// What the hardware has said of its line counts before it is saved: what closes is decided before it.
+func TestAHelloWaitsForTheStore(t *testing.T) {
+	const sold, upTo = 10, 23
+	for name, hook := range map[string]flushHook{"it refuses": refuseFlush, "it hangs": hangFlush} {
+		for _, wasOff := range []bool{false, true} {
+			for closes, c := range map[string]struct {
+				by   func(f *fixture, session uuid.UUID)
+				at   time.Duration // in minutes
+				ends bool
+			}{
+				"a stop": {func(f *fixture, session uuid.UUID) {
+					require.ErrorIs(f, f.tryStop(session), lanes.ErrNotSaved)
+				}, 22, true},
+				"a pause": {func(f *fixture, session uuid.UUID) {
+					require.ErrorIs(f, f.tryPause(session), lanes.ErrNotSaved)
+				}, 22, false},
+				"a ceasefire": {func(f *fixture, _ uuid.UUID) { f.setHold(rangeScope) }, 22, false},
+				"the bound":   {func(f *fixture, _ uuid.UUID) { f.advance(time.Minute) }, upTo, true},
+			} {
+				t.Run(fmt.Sprintf("%s, %s, it was off: %t", name, closes, wasOff), func(t *testing.T) {
+					runFixture(t, func(t *testing.T, f *fixture) {
+						begun := f.clock.Now().Wall
+						session := f.sellOpenEnd(0, sold, upTo)
+						f.advance(12 * time.Minute)
+						f.store.setHook(hook)
+						lost, restoreLink := f.clock.Now().Wall, f.cutLink(0)
+						if wasOff {
+							f.controller(0).PowerCut(false)
+							f.advance(3 * time.Minute)
+						}
+						restoreLink()
+						var dark time.Duration
+						if wasOff {
+							dark = f.Lanes()[0].LinkSince.Sub(lost)
+						}
+						f.advance(22*time.Minute - f.clock.Now().Wall.Sub(begun))
+						c.by(f, session)
+						f.requireOpen()
+						f.advance(time.Minute)
+						f.storeReturns()
+						f.requireOpen()
+						used := c.at*time.Minute - sold*time.Minute - dark
+						if c.ends {
+							require.Equal(t, used, f.endedSession(session).Beyond)
+						} else {
+							f.requireBeyond(session, used, 0)
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
 func TestAnOpenEndNeedsAControllerThatCan(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		f.controller(1).CloseAtZero(true)

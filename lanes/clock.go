@@ -87,7 +87,7 @@ func (cmd Pause) decide(now Instant, c *Change) error {
 	case s.Phase != Running:
 		return ErrNotRunning
 	}
-	s = c.tellBeyond(s, c.Lane.ID, now).pause(now, false)
+	s = c.account(s, c.Lane.ID, now).pause(now, false)
 	c.addEvent(SessionPaused, &s, c.Lane.ID, now)
 	c.setSession(s, now)
 	c.Closing = true
@@ -209,7 +209,7 @@ func (cmd Advance) decide(now Instant, c *Change) error {
 // end puts the session on record, as it ended at that instant, and takes it off the lane. It leaves that later where it
 // had a grace: what comes of a lane without a session counts from then on.
 func (c *Change) end(s Session, at, leaves Instant, reason EndReason) {
-	s = c.tellBeyond(s, c.Lane.ID, at)
+	s = c.account(s, c.Lane.ID, at)
 	beyond := s.Beyond(at)
 	c.addEvent(SessionStopped, &s, c.Lane.ID, leaves)
 	if s.HasOpenEnd() {

@@ -212,7 +212,7 @@ func (Release) decide(now Instant, c *Change) error {
 func (c *Change) underHold(s Session, lane Lane, now Instant) Session {
 	switch {
 	case lane.Held && s.Phase == Running:
-		s = c.tellBeyond(s, lane.ID, now).pause(now, true)
+		s = c.account(s, lane.ID, now).pause(now, true)
 		c.addEvent(SessionPaused, &s, lane.ID, now)
 	case !lane.Held && s.Phase == Paused && s.ByHold:
 		s = s.resume(now)

@@ -49,14 +49,16 @@ type Lane struct {
 	// Unproven is since when it cannot be proven that the line is open beyond what was sold, as the hardware is not
 	// reached or cannot do that; nil: it can, and the lane is sold with an open end.
 	Unproven *Instant `json:"-"`
-	Terms    `json:"-"`
+	// Heard is what the hardware has said of its line since then and the store does not have yet, oldest first.
+	Heard []Heard `json:"-"`
+	Terms `json:"-"`
 }
 
 // WithUnsaved returns the lane with what another value of it has from the configuration and the hardware.
 func (l Lane) WithUnsaved(other Lane) Lane {
 	l.Accessible, l.Usable, l.Purchasing, l.AwaitsMove = other.Accessible, other.Usable, other.Purchasing,
 		other.AwaitsMove
-	l.Unproven, l.Terms = other.Unproven, other.Terms
+	l.Unproven, l.Heard, l.Terms = other.Unproven, other.Heard, other.Terms
 	return l
 }
 
@@ -69,7 +71,8 @@ func (l Lane) Equal(other Lane) bool {
 		l.Reservation == other.Reservation && l.Turn == other.Turn && l.LastTurn == other.LastTurn &&
 		slices.Equal(l.Open, other.Open) && l.Accessible == other.Accessible && l.Usable == other.Usable &&
 		l.Purchasing == other.Purchasing &&
-		l.AwaitsMove == other.AwaitsMove && l.Unproven == other.Unproven && l.SameTerms(other.Terms)
+		l.AwaitsMove == other.AwaitsMove && l.Unproven == other.Unproven && slices.Equal(l.Heard, other.Heard) &&
+		l.SameTerms(other.Terms)
 }
 
 // Log is how far the reports of the lane's controller have been taken in (LINK.md, Controller to gateway).

@@ -21,7 +21,7 @@ func TestLanesAreEqualInEveryField(t *testing.T) {
 		Turn:        &lanes.Turn{}, LastTurn: &lanes.TurnTime{},
 		Open:       []*lanes.Purchase{{}},
 		Accessible: true, Usable: true, Purchasing: true, AwaitsMove: true, Unproven: &lanes.Instant{},
-		Terms: wholeTerms,
+		Heard: []lanes.Heard{{}}, Terms: wholeTerms,
 	})
 	require.True(t, whole.Interface().(lanes.Lane).Equal(whole.Interface().(lanes.Lane)))
 	for i := range whole.NumField() {
@@ -57,7 +57,7 @@ func TestTermsAreEqualInEveryField(t *testing.T) {
 func TestWhatIsNotSavedOfALane(t *testing.T) {
 	current := lanes.Lane{
 		Accessible: true, Usable: true, Purchasing: true, AwaitsMove: true,
-		Unproven: &lanes.Instant{}, Terms: wholeTerms, Fault: "jammed", Held: true,
+		Unproven: &lanes.Instant{}, Heard: []lanes.Heard{{}}, Terms: wholeTerms, Fault: "jammed", Held: true,
 	}
 	mixed := reflect.ValueOf(lanes.Lane{}.WithUnsaved(current))
 	for i := range mixed.NumField() {

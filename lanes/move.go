@@ -39,7 +39,7 @@ func (cmd Move) decide(now Instant, c *Change) error {
 	c.decision.Held = to.Held
 	c.addEvent(SessionModified, &s, to.ID, now)
 	if s.Unproven != nil { // the hardware that it goes to is reached
-		s = c.tellBeyond(s, to.ID, now).forgo(now)
+		s = c.account(s, to.ID, now).forgo(now)
 		s.Unproven = nil
 	}
 	s = c.underHold(s, to, now)

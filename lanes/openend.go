@@ -88,7 +88,7 @@ func (l Lane) BeyondDue(now Instant) bool {
 }
 
 // GoBeyond tells that the sold minutes are used up and the session goes on. Whatever stops its clock, or sells it more,
-// tells it before.
+// tells it before: see account.
 type GoBeyond struct{}
 
 // Name implements Command.
@@ -114,6 +114,28 @@ func (c *Change) tellBeyond(s Session, lane uuid.UUID, now Instant) Session {
 	return s
 }
 
+// account is done before the session's clock stops, or more is sold to it. It tells that the session has gone beyond
+// what was sold, and counts what the hardware has said and is not saved yet: what is not proven by that is the time
+// before now. The Inspect that is saved later finds nothing more to count.
+func (c *Change) account(s Session, lane uuid.UUID, now Instant) Session {
+	s = c.tellBeyond(s, lane, now)
+	if s.Phase != Running || s.Unproven == nil || len(c.Lane.Heard) == 0 {
+		return s
+	}
+	counts := s
+	for _, heard := range c.Lane.Heard {
+		if now.Before(heard.At) {
+			break
+		}
+		counts = counts.proven(heard.Proof, heard.At)
+		counts.Unproven = heard.Lost
+	}
+	since := now.Add(s.counted(now) - counts.balance(now))
+	s.Unproven = &since
+	c.decision.Unproven = new(since.Since(c.Lane.Session.Since))
+	return s
+}
+
 // provesWithin is by how much the time that the hardware has left may differ from ours for its line to have been open
 // all the time.
 const provesWithin = time.Second
@@ -126,6 +148,13 @@ type Proof struct {
 	RunsFor time.Duration // until it locks by itself
 }
 
+// Heard is a Proof whose Inspect is not saved yet.
+type Heard struct {
+	At    Instant
+	Proof Proof
+	Lost  *Instant // when the link was lost after it; nil: it was not
+}
+
 // prove counts the time in which the hardware was not reached as far as it proves that the line was open, and gives the
 // rest back. What it comes to, no event tells: the Decision of the next one has it.
 func (c *Change) prove(proof Proof, now Instant) {
@@ -133,6 +162,13 @@ func (c *Change) prove(proof Proof, now Instant) {
 		return
 	}
 	s := c.tellBeyond(*c.Lane.Session, c.Lane.ID, now)
+	if proven := s.proven(proof, now); proven.Unproven != s.Unproven || len(c.Events) > 0 {
+		c.setSession(proven, now)
+	}
+}
+
+// proven is the session after its hardware has said that.
+func (s Session) proven(proof Proof, now Instant) Session {
 	closed := s.balance(now) - s.counted(now) // of what is not counted yet
 	if proof.OpenEnd && proof.Open && proof.Session == s.ID {
 		stoodStill := proof.RunsFor - s.RunsFor(now)
@@ -143,15 +179,12 @@ func (c *Change) prove(proof Proof, now Instant) {
 	}
 	s.Left += closed
 	s.Uncharged += closed
-	switch {
-	case proof.OpenEnd:
+	if proof.OpenEnd {
 		s.Unproven = nil
-	case closed > 0:
+	} else if closed > 0 {
 		s.Unproven = &now
-	case len(c.Events) == 0:
-		return
 	}
-	c.setSession(s, now)
+	return s
 }
 
 // LinkLost puts on record since when the lane's hardware is not reached, which Lane.Unproven says. Every command does

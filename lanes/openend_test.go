@@ -1,6 +1,7 @@
 package lanes_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -217,6 +218,87 @@ func TestWhatTheHardwareProvesOfItsLine(t *testing.T) {
 	lane = back(t, lane, at("13:00"), open(at("13:00"), 3*time.Minute)).Lane
 	require.Equal(t, 8*time.Minute, lane.Session.Uncharged)
 	require.Equal(t, 22*time.Minute, lane.Session.Beyond(at("13:00")).Used)
+}
+
+// What the hardware has said counts alike, whether it is saved at once or waits for the store while the session's clock
+// is stopped and started, and minutes are added.
+func TestWhatWaitsForTheStoreCountsAlike(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		session, now := uuid.UUID{1}, at("12:00")
+		sold, err := (lanes.Lane{ID: uuid.UUID{2}, Accessible: true, Usable: true}).Decide(now, lanes.Create{
+			Session: session, Minutes: 30, OpenEnd: lanes.MaxMinutes, AutoStart: true,
+		})
+		require.NoError(t, err)
+		saves, waits, linked := sold.Lane, sold.Lane, true
+		decide := func(lane lanes.Lane, now lanes.Instant, command lanes.Command) lanes.Change {
+			change, err := lane.Decide(now, command)
+			require.NoError(t, err)
+			return change
+		}
+		both := func(command lanes.Command) {
+			if _, err := saves.Decide(now, command); err == nil {
+				saves, waits = decide(saves, now, command).Lane, decide(waits, now, command).Lane
+			}
+		}
+		saveFirst := func(*rapid.T) {
+			if len(waits.Heard) > 0 {
+				first, rest := waits.Heard[0], waits.Heard[1:]
+				waits = decide(waits, first.At, lanes.Inspect{Proof: first.Proof}).Lane
+				waits.Unproven, waits.Heard = first.Lost, rest
+			}
+		}
+		pass := func(t *rapid.T, most time.Duration) {
+			now = now.Add(time.Duration(rapid.Int64Range(1, int64(most)).Draw(t, "time goes by")))
+		}
+		pass(t, time.Hour)
+		for range rapid.IntRange(1, 40).Draw(t, "steps") {
+			pass(t, 10*time.Minute)
+			steps := []func(*rapid.T){
+				func(*rapid.T) { both(lanes.Pause{Session: session}) },
+				func(*rapid.T) { both(lanes.Resume{Session: session}) },
+				func(*rapid.T) { both(lanes.Hold{}) },
+				func(*rapid.T) { both(lanes.Release{}) },
+				func(*rapid.T) { both(lanes.CallHelp{}) },
+				func(*rapid.T) { both(lanes.GoBeyond{}) },
+				func(*rapid.T) { both(lanes.Modify{Session: session, Minutes: 5}) },
+				func(*rapid.T) { both(lanes.LinkLost{}) },
+				saveFirst,
+				func(*rapid.T) { // the link is lost
+					since := now
+					if newest := len(waits.Heard) - 1; linked && newest >= 0 {
+						waits.Heard = slices.Clone(waits.Heard)
+						waits.Heard[newest].Lost = &since
+					} else if linked {
+						waits.Unproven = &since
+					}
+					if linked {
+						saves.Unproven, linked = &since, false
+					}
+				},
+				func(t *rapid.T) { // it is back
+					if linked {
+						return
+					}
+					said := lanes.Proof{OpenEnd: true, Session: session, Open: rapid.Bool().Draw(t, "open")}
+					said.RunsFor = saves.Session.RunsFor(now) +
+						time.Duration(rapid.Int64Range(0, int64(5*time.Minute)).Draw(t, "stood still"))
+					saves = decide(saves, now, lanes.Inspect{Proof: said}).Lane
+					saves.Unproven, linked = nil, true
+					waits.Heard = append(slices.Clone(waits.Heard), lanes.Heard{At: now, Proof: said})
+				},
+			}
+			steps[rapid.IntRange(0, len(steps)-1).Draw(t, "step")](t)
+		}
+		if rapid.Bool().Draw(t, "it is saved in the end") {
+			for len(waits.Heard) > 0 {
+				saveFirst(t)
+			}
+			both(lanes.LinkLost{})
+			require.Equal(t, saves.View(now), waits.View(now))
+		}
+		stop := lanes.Stop{Session: session, By: lanes.ByPOS}
+		require.Equal(t, decide(saves, now, stop).Answer, decide(waits, now, stop).Answer)
+	})
 }
 
 // Hardware that cannot keep a line open beyond what was sold proves nothing: while nothing is to be given back

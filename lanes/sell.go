@@ -135,7 +135,7 @@ func (c *Change) sell(s Session, now Instant, minutes int) error {
 // extend returns the session with so many minutes more, or less with a minus. One that was in its grace runs again, or
 // is paused by the hold over its lane.
 func (c *Change) extend(s Session, now Instant, minutes int) (Session, error) {
-	longer, err := c.tellBeyond(s, c.Lane.ID, now).sell(now, time.Duration(minutes)*time.Minute)
+	longer, err := c.account(s, c.Lane.ID, now).sell(now, time.Duration(minutes)*time.Minute)
 	if err != nil {
 		return s, err
 	}

@@ -144,6 +144,7 @@ type Hardware struct {
 	NotUsable string         // why it is not, empty when it is
 	Parked    bool           // for repeated defects of the gateway
 	Unproven  *lanes.Instant // that of the lane
+	Heard     []lanes.Heard  // likewise
 	Firmware  string         // of the controller, empty where that does not say
 	// Capabilities and Address are those of a LinkChange.
 	Capabilities []string
@@ -166,7 +167,8 @@ func (b *Board) PublishLink(lane uuid.UUID, state lanes.LinkState, since time.Ti
 		})
 	}
 	status.Link, status.LinkSince, status.NotUsable, status.Parked = state, since, hardware.NotUsable, hardware.Parked
-	status.Lane.Usable, status.Lane.Unproven = hardware.NotUsable == "", hardware.Unproven
+	status.Lane.Usable = hardware.NotUsable == ""
+	status.Lane.Unproven, status.Lane.Heard = hardware.Unproven, hardware.Heard
 	b.noteChange(i)
 	b.raiseVersion()
 }

@@ -3,6 +3,7 @@ package replay_test
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -95,28 +96,23 @@ func TestTheRecordGivesTheSameSessionsAgain(t *testing.T) {
 			"begin":     func(t *rapid.T) { w.decide(w.drawLane(t), lanes.Begin{}) },
 			"warn":      func(t *rapid.T) { w.decide(w.drawLane(t), lanes.Warn{}) },
 			"go beyond": func(t *rapid.T) { w.decide(w.drawLane(t), lanes.GoBeyond{}) },
-			"link lost": func(t *rapid.T) {
-				lane, since := w.drawLane(t), w.now
-				w.lanes[lane].Unproven = &since
-				w.decide(lane, lanes.LinkLost{})
-			},
-			"link up": func(t *rapid.T) {
-				lane, proof := w.drawLane(t), lanes.Proof{OpenEnd: rapid.Bool().Draw(t, "can"), Open: true}
-				if s := w.lanes[lane].Session; s != nil && !w.lanes[lane].Due(w.now) {
-					proof.Session, proof.RunsFor = s.ID,
-						s.RunsFor(w.now)+time.Duration(rapid.Int64Range(0, int64(10*time.Minute)).Draw(t,
-							"stood still"))
-				}
-				w.decide(lane, lanes.Inspect{Proof: proof})
-				if proof.OpenEnd {
-					w.lanes[lane].Unproven = nil
+			"link lost": func(t *rapid.T) { w.loseLink(w.drawLane(t)) },
+			"link up":   func(t *rapid.T) { w.linkUp(t, w.drawLane(t)) },
+			"link lost beyond what was sold, and up": func(t *rapid.T) {
+				lane := w.drawLane(t)
+				if s := w.lanes[lane].Session; s != nil {
+					w.now = w.now.Add(max(0, s.Remaining(w.now)))
+					w.loseLink(lane)
+					w.now = w.now.Add(time.Duration(rapid.Int64Range(0, int64(20*time.Minute)).Draw(t, "lost for")))
+					w.linkUp(t, lane)
 				}
 			},
-			"call help": func(t *rapid.T) { w.decide(w.drawLane(t), lanes.CallHelp{}) },
-			"help done": func(t *rapid.T) { w.decide(w.drawLane(t), lanes.HelpDone{}) },
-			"hold":      func(t *rapid.T) { w.decide(w.drawLane(t), lanes.Hold{}) },
-			"release":   func(t *rapid.T) { w.decide(w.drawLane(t), lanes.Release{}) },
-			"buy":       func(t *rapid.T) { w.buy(t) },
+			"its hello is saved": func(t *rapid.T) { w.saveHello(w.drawLane(t)) },
+			"call help":          func(t *rapid.T) { w.decide(w.drawLane(t), lanes.CallHelp{}) },
+			"help done":          func(t *rapid.T) { w.decide(w.drawLane(t), lanes.HelpDone{}) },
+			"hold":               func(t *rapid.T) { w.decide(w.drawLane(t), lanes.Hold{}) },
+			"release":            func(t *rapid.T) { w.decide(w.drawLane(t), lanes.Release{}) },
+			"buy":                func(t *rapid.T) { w.buy(t) },
 			"clear": func(t *rapid.T) {
 				lane := w.drawLane(t)
 				for _, open := range w.lanes[lane].Open {
@@ -235,6 +231,50 @@ func again[T any](value T) (stored T) {
 	return stored
 }
 
+func (w *world) loseLink(lane int) {
+	l, since := &w.lanes[lane], w.now
+	if newest := len(l.Heard) - 1; newest >= 0 {
+		l.Heard = slices.Clone(l.Heard)
+		l.Heard[newest].Lost = &since
+	} else {
+		l.Unproven = &since
+	}
+	w.decide(lane, lanes.LinkLost{})
+}
+
+// linkUp is the hello of the hardware, which may wait for the store.
+func (w *world) linkUp(t *rapid.T, lane int) {
+	proof := lanes.Proof{OpenEnd: rapid.Bool().Draw(t, "can"), Open: true}
+	l := &w.lanes[lane]
+	if s := l.Session; s != nil && !l.Due(w.now) {
+		proof.Session = s.ID
+		proof.RunsFor = s.RunsFor(w.now) + time.Duration(rapid.Int64Range(0, int64(10*time.Minute)).
+			Draw(t, "stood still"))
+	}
+	switch {
+	case proof.OpenEnd && l.Unproven != nil && rapid.Bool().Draw(t, "it waits"):
+		l.Heard = append(slices.Clone(l.Heard), lanes.Heard{At: w.now, Proof: proof})
+	case len(l.Heard) == 0:
+		w.decide(lane, lanes.Inspect{Proof: proof})
+		if proof.OpenEnd {
+			l.Unproven = nil
+		}
+	}
+}
+
+// saveHello decides the first hello that waits for the store, as it came then.
+func (w *world) saveHello(lane int) {
+	l, now := &w.lanes[lane], w.now
+	if len(l.Heard) == 0 {
+		return
+	}
+	first := l.Heard[0]
+	w.now = first.At
+	w.decide(lane, lanes.Inspect{Proof: first.Proof})
+	w.now = now
+	l.Unproven, l.Heard = first.Lost, l.Heard[1:]
+}
+
 func (w *world) move(t *rapid.T) {
 	lane := w.drawLane(t)
 	to, err := w.lanes[1-lane].AwaitMove(w.now, lanes.ByStaff)
@@ -267,6 +307,7 @@ func (w *world) restart(t *rapid.T) {
 	last.At.Wall = last.At.Wall.Add(-ago)
 	saved := [2]lanes.Snapshot{}
 	for i, lane := range w.lanes {
+		w.lanes[i].Heard = nil
 		saved[i] = again(lanes.Snapshot{Lane: lane, Boot: last.Boot})
 	}
 	w.now = w.now.Add(time.Duration(rapid.Int64Range(0, int64(20*time.Minute)).Draw(t, "down")))
