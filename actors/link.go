@@ -353,17 +353,18 @@ func (l *laneActor) linkUp(m *linkUp) {
 	}
 	hello := m.hello
 	runsFor := hello.Left + hello.Beyond
-	l.prove(lanes.Inspect{Faults: hello.Faults, Proof: lanes.Proof{
+	proof := lanes.Proof{
 		OpenEnd: hello.OpenEnd, Session: hello.Session, RunsFor: runsFor,
 		Open: !hello.Hold && hello.Phase == lanes.Running && runsFor > 0,
-	}})
+	}
+	l.prove(lanes.Inspect{Faults: hello.Faults, Proof: proof}, proof)
 }
 
-// prove queues what the hardware says of its line now. Until that is saved, the lane has heard it.
-func (l *laneActor) prove(inspect lanes.Inspect) {
-	q := &request{ctx: context.Background(), command: inspect, by: lanes.ByLane}
-	if inspect.Proof.OpenEnd && l.unproven != nil {
-		l.setHeard(l.unproven, append(slices.Clone(l.heard), lanes.Heard{At: l.now, Proof: inspect.Proof}))
+// prove queues a command with what is proven of the line now. Until that is saved, the lane has heard it.
+func (l *laneActor) prove(command lanes.Command, proof lanes.Proof) {
+	q := &request{ctx: context.Background(), command: command, by: lanes.ByLane}
+	if proof.OpenEnd && l.unproven != nil {
+		l.setHeard(l.unproven, append(slices.Clone(l.heard), lanes.Heard{At: l.now, Proof: proof}))
 		q.done = func(saved bool) {
 			if saved { // else this life of the lane ends
 				l.setHeard(l.heard[0].Lost, l.heard[1:])
@@ -388,15 +389,46 @@ func (l *laneActor) keepsOpen() bool {
 
 // linkLost puts on record since when the hardware is not reached. A session with an open end may be on its way here.
 func (l *laneActor) linkLost() {
-	since := l.now
-	if newest := len(l.heard) - 1; newest >= 0 {
-		heard := slices.Clone(l.heard)
-		heard[newest].Lost = &since
-		l.setHeard(l.unproven, heard)
-	} else {
+	if since := l.now; l.unproven == nil {
 		l.setHeard(&since, nil)
+	} else {
+		l.loseAgain(since)
 	}
 	l.r.tree.Send(l.self, &request{ctx: context.Background(), command: lanes.LinkLost{}, by: lanes.ByLane})
+}
+
+// loseAgain ends at since what the newest of what was heard proves.
+func (l *laneActor) loseAgain(since lanes.Instant) {
+	heard := slices.Clone(l.heard)
+	heard[len(heard)-1].Lost = &since
+	l.setHeard(l.unproven, heard)
+}
+
+// unprovenSince is since when nobody knows that the line is open for a session whose move was decided then; nil: it is
+// known.
+func (l *laneActor) unprovenSince(decided lanes.Instant) *lanes.Instant {
+	if l.unproven == nil || !l.unproven.Before(decided) {
+		return l.unproven
+	}
+	return &decided
+}
+
+// arrive proves the line from now on for a session that has moved here. lost is unprovenSince of the lane that it left.
+func (l *laneActor) arrive(lost *lanes.Instant) {
+	if s := l.lane.Session; lost == nil || s == nil || !s.HasOpenEnd() {
+		return
+	}
+	keepsOpen := l.keepsOpen()
+	if l.unproven == nil || lost.Before(*l.unproven) {
+		l.setHeard(lost, l.heard)
+	}
+	if !keepsOpen { // the hello that is to come proves it
+		return
+	}
+	if newest := len(l.heard) - 1; newest >= 0 { // it is of the time before the session was here
+		l.loseAgain(l.heard[newest].At)
+	}
+	l.prove(lanes.Arrive{}, lanes.Arrived)
 }
 
 // reported queues what the hardware reports. The controller gets the ack once it is saved.

@@ -42,9 +42,10 @@ type (
 		supervised.Taken
 		ticket  *ticket
 		lane    lanes.Lane
-		moved   *request   // that the source has decided
-		sent    time.Time  // if that is traced
-		closing []*request // that arrived for the session at the lane it left
+		moved   *request       // that the source has decided
+		sent    time.Time      // if that is traced
+		closing []*request     // that arrived for the session at the lane it left
+		lost    *lanes.Instant // unprovenSince of that
 	}
 )
 
@@ -124,7 +125,10 @@ func (l *laneActor) dropTicket(m *dropTicket) {
 
 // handOver sends the destination of the move what was saved, with the closing requests for the session that wait here.
 func (l *laneActor) handOver(q *request, lane lanes.Lane) {
-	m := &movedIn{ticket: q.ticket, lane: lane, moved: q, closing: l.queue.takeFollowing(lane.Session.ID)}
+	m := &movedIn{
+		ticket: q.ticket, lane: lane, moved: q,
+		closing: l.queue.takeFollowing(lane.Session.ID), lost: l.unprovenSince(q.at),
+	}
 	if q.traced != nil {
 		m.sent = time.Now()
 	}
@@ -139,7 +143,8 @@ func (l *laneActor) movedIn(m *movedIn) {
 		return // the lane panicked meanwhile and was loaded with the session
 	}
 	l.ticket = nil
-	l.swap(m.lane, nil)
+	l.swap(m.lane.UnprovenSince(m.lost), nil)
+	l.arrive(m.lost)
 	m.moved.recordArrival(l.r, l.lane, m.sent)
 	l.openFor(m.moved)
 	l.r.purchases.Start(l.lane, lanes.Span{})

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"testing"
@@ -307,6 +308,64 @@ func TestAHelloWaitsForTheStore(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// A move waits for the store: until the session has arrived, no line is known to be open for it if the lane that it
+// leaves is not reached.
+func TestAMoveWaitsForTheStore(t *testing.T) {
+	moved := func(f *fixture, session uuid.UUID) { _ = f.tryMove(session, 1) }
+	inBatch := func(f *fixture, session uuid.UUID) { _, _ = f.batch(true, f.moveTo(1, session)) }
+	nothing := func(*fixture) {}
+	isLost := func(f *fixture) { f.cutLink(0) }
+	bothBlink := func(f *fixture) { isLost(f); f.cutLink(1)() }
+	for name, c := range map[string]struct {
+		move              func(f *fixture, session uuid.UUID)
+		before, meanwhile func(f *fixture)
+		used              time.Duration // before it arrives; 0: all that ran
+		killed            bool          // the gateway is, before it knows that the move is saved
+	}{
+		"its link is lost before":                {moved, isLost, nothing, 2 * time.Minute, false},
+		"its link is lost meanwhile":             {moved, nothing, isLost, 4 * time.Minute, false},
+		"its link is up":                         {moved, nothing, nothing, 0, false},
+		"the gateway is killed":                  {moved, isLost, nothing, 2 * time.Minute, true},
+		"the other link is lost too, and back":   {moved, isLost, bothBlink, 2 * time.Minute, false},
+		"both links are lost meanwhile":          {moved, nothing, bothBlink, 4 * time.Minute, false},
+		"its link is lost before, in a batch":    {inBatch, isLost, nothing, 2 * time.Minute, false},
+		"its link is lost meanwhile, in a batch": {inBatch, nothing, isLost, 4 * time.Minute, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var recorder driverRecorder
+			runFixture(t, func(t *testing.T, f *fixture) {
+				begun := time.Now()
+				session := f.sellOpenEnd(0, 10, 60)
+				f.advance(12 * time.Minute)
+				c.before(f)
+				f.advance(time.Minute)
+				point := &killPoint{flush: 1, written: true, released: make(chan struct{})}
+				hook := hangFlush
+				if c.killed {
+					hook = point.hook
+				}
+				f.store.setHook(faultFrom(func(b store.Batch) bool { return len(b.Lanes) > 1 }, hook))
+				f.runAsync(func() error { c.move(f, session); return nil })
+				f.advance(time.Minute)
+				c.meanwhile(f)
+				f.advance(18*time.Minute - time.Since(begun))
+				back := time.Now()
+				if c.killed {
+					f.killAt(point)
+					f.start()
+				}
+				f.storeReturns()
+				require.True(t, f.isOpen(1))
+				arrived := recorder.sent(f.laneID(1), back)[0].at
+				used := cmp.Or(c.used, arrived.Sub(begun)-10*time.Minute) + time.Since(arrived)
+				f.requireBeyond(session, used, 0)
+				f.stop(session)
+				require.Equal(t, used, f.endedSession(session).Beyond)
+			}, withRecorder(&recorder))
+		})
 	}
 }
 

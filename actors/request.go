@@ -95,7 +95,7 @@ func (r *request) releases() bool {
 // reports reports whether it comes from the hardware. It counts from its arrival and is kept until it is saved.
 func (r *request) reports() bool {
 	switch r.command.(type) {
-	case lanes.Report, lanes.Inspect, lanes.LinkLost:
+	case lanes.Report, lanes.Inspect, lanes.LinkLost, lanes.Arrive:
 		return true
 	}
 	return false

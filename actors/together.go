@@ -58,8 +58,9 @@ type (
 		ticket  *ticket
 		lane    lanes.Lane
 		of      *together
-		sent    time.Time  // once it was saved
-		closing []*request // that arrived for its session at the lane that this has left
+		sent    time.Time      // once it was saved
+		closing []*request     // that arrived for its session at the lane that this has left
+		lost    *lanes.Instant // unprovenSince of that
 	}
 	movedAway struct { // what was saved, for the lane that the session has moved to
 		supervised.Taken
@@ -455,6 +456,7 @@ func (l *laneActor) returnDelayed(m *returnDelayed) {
 // movedAway hands the session on with what waits here to close its fire line, before anything opens there.
 func (l *laneActor) movedAway(m *movedAway) {
 	m.to.closing = l.queue.takeFollowing(m.session)
+	m.to.lost = l.unprovenSince(m.to.of.requests[0].at)
 	l.r.tree.Send(m.to.ticket.pid, m.to)
 }
 
@@ -465,7 +467,8 @@ func (l *laneActor) returned(m *returned) {
 		return // the lane panicked meanwhile and was loaded with it
 	}
 	l.ticket, l.storeStalled = nil, false
-	l.swap(m.lane, nil)
+	l.swap(m.lane.UnprovenSince(m.lost), nil)
+	l.arrive(m.lost)
 	l.openFor(m.of.newestFor(l.id))
 	l.r.purchases.Start(l.lane, lanes.Span{})
 	for i, d := range m.of.decided {

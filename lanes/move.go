@@ -38,7 +38,7 @@ func (cmd Move) decide(now Instant, c *Change) error {
 	}
 	c.decision.Held = to.Held
 	c.addEvent(SessionModified, &s, to.ID, now)
-	if s.Unproven != nil { // the hardware that it goes to is reached
+	if s.Unproven != nil { // the hardware that it goes to is reached; see Arrive
 		s = c.account(s, to.ID, now).forgo(now)
 		s.Unproven = nil
 	}
@@ -65,6 +65,19 @@ func (l Lane) vacated(now Instant) Lane {
 	l.beginTurn(s, now)
 	l.Open = slices.DeleteFunc(slices.Clone(l.Open), func(p *Purchase) bool { return p.Session == s.ID })
 	return l
+}
+
+// Arrive is decided on the lane that a session has moved to, once it is there: from then on its line is proven. Until
+// then nobody knew that a line was open, as Lane.Unproven says: the hardware that it has left was not reached, and this
+// one was told of nothing before the move was saved.
+type Arrive struct{}
+
+// Name implements Command.
+func (Arrive) Name() string { return "arrive" }
+
+func (Arrive) decide(now Instant, c *Change) error {
+	c.prove(Arrived, now)
+	return nil
 }
 
 // AwaitMove keeps a free, accessible, usable lane for a session that is about to move to it: until the move is

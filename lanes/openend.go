@@ -17,7 +17,8 @@ import (
 //
 // Time that nobody can prove is not charged. While the lane's hardware is not reached, what is owed stands still; the
 // bound does not, since the line may be open. When the hardware is back, it says how long it would still stay open by
-// itself: by that the time in between counts after all, or does not and is given back to the bound.
+// itself: by that the time in between counts after all, or does not and is given back to the bound. What it says may
+// have to wait for the store; what stops the clock by then, or sells more, knows it nevertheless: see account.
 //
 // An open end excludes a grace: the line closes at the bound, and the session ends.
 
@@ -116,7 +117,7 @@ func (c *Change) tellBeyond(s Session, lane uuid.UUID, now Instant) Session {
 
 // account is done before the session's clock stops, or more is sold to it. It tells that the session has gone beyond
 // what was sold, and counts what the hardware has said and is not saved yet: what is not proven by that is the time
-// before now. The Inspect that is saved later finds nothing more to count.
+// before now. The command that has the proof is saved later, and finds nothing more to count.
 func (c *Change) account(s Session, lane uuid.UUID, now Instant) Session {
 	s = c.tellBeyond(s, lane, now)
 	if s.Phase != Running || s.Unproven == nil || len(c.Lane.Heard) == 0 {
@@ -148,7 +149,10 @@ type Proof struct {
 	RunsFor time.Duration // until it locks by itself
 }
 
-// Heard is a Proof whose Inspect is not saved yet.
+// Arrived is the Proof of Arrive: the line was closed until then.
+var Arrived = Proof{OpenEnd: true}
+
+// Heard is a Proof that is not saved yet.
 type Heard struct {
 	At    Instant
 	Proof Proof
@@ -207,9 +211,17 @@ func (l Lane) unproven() Lane {
 	return l
 }
 
+// UnprovenSince returns the lane when nobody can prove since then that its line was open; nil: it is left as it is.
+func (l Lane) UnprovenSince(since *Instant) Lane {
+	if since == nil {
+		return l
+	}
+	l.Unproven = since
+	return l.unproven()
+}
+
 // Unseen returns the lane after the gateway was down for so long: nobody saw since then whether its line was open.
 func (l Lane) Unseen(down time.Duration, now Instant) Lane {
 	since := now.Add(-down)
-	l.Unproven = &since
-	return l.unproven()
+	return l.UnprovenSince(&since)
 }

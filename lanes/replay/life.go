@@ -272,8 +272,8 @@ func (l *life) command(lane *lanes.Lane, event lanes.Event, d lanes.Decision) la
 		return lanes.Expire{}
 	case lanes.Warn{}.Name():
 		return lanes.Warn{}
-	// of what the hardware says at its begin nothing else has an event
-	case lanes.GoBeyond{}.Name(), lanes.Inspect{}.Name():
+	// of what proves its line nothing else has an event
+	case lanes.GoBeyond{}.Name(), lanes.Inspect{}.Name(), lanes.Arrive{}.Name():
 		return lanes.GoBeyond{}
 	case advanceName:
 		return lanes.Advance{Session: l.id, By: d.Advanced + d.InGrace}

@@ -279,7 +279,13 @@ func (w *world) move(t *rapid.T) {
 	lane := w.drawLane(t)
 	to, err := w.lanes[1-lane].AwaitMove(w.now, lanes.ByStaff)
 	if s := w.lanes[lane].Session; err == nil && s != nil && !w.lanes[lane].Due(w.now) {
-		w.decide(lane, lanes.Move{Session: s.ID, To: to})
+		unproven, decided := w.lanes[lane].Unproven, w.now
+		if w.decide(lane, lanes.Move{Session: s.ID, To: to}) && s.HasOpenEnd() && unproven != nil {
+			w.lanes[1-lane] = w.lanes[1-lane].UnprovenSince(&decided)
+			w.now = w.now.Add(time.Duration(rapid.Int64Range(0, int64(20*time.Minute)).Draw(t, "arrives after")))
+			w.decide(1-lane, lanes.Arrive{})
+			w.lanes[1-lane].Unproven = nil
+		}
 	}
 }
 
