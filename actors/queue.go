@@ -95,7 +95,7 @@ func (w *queue) afterClosings(lane lanes.Lane, now lanes.Instant) (closed lanes.
 	}
 	decideAll := func(waiting []*request) {
 		for _, q := range waiting {
-			if !q.closes() {
+			if q.releases() {
 				continue
 			}
 			if lane.Due(q.at) {

@@ -68,6 +68,12 @@ func (r *request) closes() bool {
 	return false
 }
 
+// takesStart reports whether it takes the start from a session, whose hardware then does not open by itself.
+func (r *request) takesStart() bool {
+	_, takes := r.command.(lanes.Unschedule)
+	return takes
+}
+
 // begins reports whether it is the begin of a session by its start, which others may have too.
 func (r *request) begins() bool {
 	_, begin := r.command.(lanes.Begin)

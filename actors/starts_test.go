@@ -121,6 +121,37 @@ func TestALaneThatHasBegunByItselfCloses(t *testing.T) {
 	}
 }
 
+// A start that is taken back before it has come begins nothing, although that cannot be saved by then. Where it is not
+// saved in the end, the sessions begin late, with all of their time.
+func TestAStartThatIsTakenBackDoesNotBegin(t *testing.T) {
+	for name, resolution := range resolutions {
+		t.Run(name, func(t *testing.T) {
+			runFixture(t, func(t *testing.T, f *fixture) {
+				session, other := f.createWaiting(0, 30), f.createWaiting(1, 30)
+				start := f.scheduleStart(30*time.Second, session, other)
+				f.advance(29 * time.Second)
+				resolve := f.blockNextFlush(resolution.end)
+				deleted := f.runAsync(func() error { return f.DeleteStart(f.requestContext(), start.ID, nil) })
+				f.advance(4 * time.Second)
+				f.requireOpen()
+				resolve()
+				if <-deleted == nil {
+					require.True(t, resolution.written)
+					f.advance(time.Minute)
+					f.requireOpen()
+					require.Nil(t, f.sessionView(session).Began)
+					return
+				}
+				require.False(t, resolution.written)
+				f.requireOpen(0, 1)
+				began := f.sessionView(session).Began.UTC()
+				require.WithinRange(t, began, start.At.Add(3*time.Second), start.At.Add(4*time.Second))
+				require.Equal(t, 30*time.Minute-f.Now().Wall.Sub(began), f.remaining(session))
+			})
+		})
+	}
+}
+
 func TestALaneUnderAHoldBeginsWhenItEnds(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		session, other := f.createWaiting(0, 30), f.createWaiting(1, 30)

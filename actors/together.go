@@ -223,7 +223,8 @@ func (t *together) decide() error {
 	return nil
 }
 
-// closeAhead closes the hardware for those of the operations that close.
+// closeAhead closes the hardware for those of the operations that close. A lane whose start is taken back begins nothing
+// from then on.
 func (t *together) closeAhead(ops []lanes.Operation) {
 	if t.ahead != nil {
 		return
@@ -231,7 +232,7 @@ func (t *together) closeAhead(ops []lanes.Operation) {
 	t.ahead = map[uuid.UUID]*closingAhead{}
 	for _, op := range ops {
 		q := &request{ctx: t.ctx, command: op.Command, by: t.from.by}
-		if op.Refusal != nil || !q.closes() {
+		if op.Refusal != nil || !q.closes() && !q.takesStart() {
 			continue
 		}
 		q.at = t.requests[0].at
