@@ -223,8 +223,8 @@ func (t *together) decide() error {
 	return nil
 }
 
-// closeAhead closes the hardware for those of the operations that close. A lane whose start is taken back begins nothing
-// from then on.
+// closeAhead closes the hardware for those of the operations that close. A lane whose start is taken back begins
+// nothing from then on.
 func (t *together) closeAhead(ops []lanes.Operation) {
 	if t.ahead != nil {
 		return

@@ -286,8 +286,8 @@ func readClear(credit bool) func(*endpoint.Input) lanes.Clear {
 	return func(in *endpoint.Input) lanes.Clear {
 		return lanes.Clear{
 			Purchase: in.PathID("purchase_id", "Purchase"),
-			Session: in.QueryOptionalID("session_id", "The session that it belongs to. Without it, a purchase whose id "+
-				"another session has too is refused"),
+			Session: in.QueryOptionalID("session_id", "The session that it belongs to. Without it, a purchase whose "+
+				"id another session has too is refused"),
 			Credit: credit,
 		}
 	}

@@ -125,11 +125,10 @@ func (c *Change) account(s Session, lane uuid.UUID, now Instant) Session {
 	}
 	counts := s
 	for _, heard := range c.Lane.Heard {
-		if now.Before(heard.At) {
-			break
+		if !now.Before(heard.At) {
+			counts = counts.proven(heard.Proof, heard.At)
+			counts.Unproven = heard.Lost
 		}
-		counts = counts.proven(heard.Proof, heard.At)
-		counts.Unproven = heard.Lost
 	}
 	since := now.Add(s.counted(now) - counts.balance(now))
 	s.Unproven = &since
@@ -166,9 +165,11 @@ func (c *Change) prove(proof Proof, now Instant) {
 		return
 	}
 	s := c.tellBeyond(*c.Lane.Session, c.Lane.ID, now)
-	if proven := s.proven(proof, now); proven.Unproven != s.Unproven || len(c.Events) > 0 {
-		c.setSession(proven, now)
+	proven := s.proven(proof, now)
+	if proven.Unproven == s.Unproven && len(c.Events) == 0 {
+		return
 	}
+	c.setSession(proven, now)
 }
 
 // proven is the session after its hardware has said that.

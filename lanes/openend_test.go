@@ -301,6 +301,63 @@ func TestWhatWaitsForTheStoreCountsAlike(t *testing.T) {
 	})
 }
 
+// A session is stopped before what its hardware has said is saved: the time that it proves counts, and no other.
+func TestWhatIsHeardCountsBeforeItIsSaved(t *testing.T) {
+	lane, session := openEnded(t)
+	lane = awaySince(t, lane, at("12:35"))
+	open := func(said string) lanes.Heard {
+		runsFor := lane.Session.RunsFor(at(said))
+		return lanes.Heard{At: at(said), Proof: lanes.Proof{OpenEnd: true, Session: session, Open: true, RunsFor: runsFor}}
+	}
+	closed := func(said string) lanes.Heard { return lanes.Heard{At: at(said), Proof: lanes.Arrived} }
+	untilLost := func(heard lanes.Heard, lost string) lanes.Heard {
+		heard.Lost = new(at(lost))
+		return heard
+	}
+	for name, test := range map[string]struct {
+		heard []lanes.Heard
+		want  time.Duration
+	}{
+		"nothing":                       {nil, 5 * time.Minute},
+		"its line was open":             {[]lanes.Heard{open("12:40")}, 20 * time.Minute},
+		"its line was closed":           {[]lanes.Heard{closed("12:40")}, 15 * time.Minute},
+		"it was open, and lost again":   {[]lanes.Heard{untilLost(open("12:40"), "12:45")}, 15 * time.Minute},
+		"it is said behind what closes": {[]lanes.Heard{open("12:55")}, 5 * time.Minute},
+		"it is said at what closes":     {[]lanes.Heard{open("12:50")}, 20 * time.Minute},
+		"open, lost, and open":          {[]lanes.Heard{untilLost(open("12:36"), "12:40"), open("12:45")}, 20 * time.Minute},
+		"open, lost, and closed":        {[]lanes.Heard{untilLost(open("12:36"), "12:40"), closed("12:45")}, 15 * time.Minute},
+	} {
+		lane.Heard = test.heard
+		change, err := lane.Decide(at("12:50"), lanes.Stop{Session: session, By: lanes.ByPOS})
+		require.NoError(t, err, name)
+		require.Equal(t, test.want, change.Ended.Beyond, name)
+	}
+}
+
+// What was heard means nothing to a session that is paused, or has no open end.
+func TestWhatIsHeardIsForWhatRunsBeyond(t *testing.T) {
+	paused, session := openEnded(t)
+	change, err := paused.Decide(at("12:35"), lanes.Pause{Session: session})
+	require.NoError(t, err)
+	paused = awaySince(t, change.Lane, at("12:36"))
+	sold, err := (lanes.Lane{ID: uuid.New(), Accessible: true, Usable: true}).Decide(at("12:00"), lanes.Create{
+		Session: session, Minutes: 60, AutoStart: true,
+	})
+	require.NoError(t, err)
+	for name, lane := range map[string]lanes.Lane{"paused": paused, "without": awaySince(t, sold.Lane, at("12:36"))} {
+		stop := func(lane lanes.Lane) lanes.Change {
+			change, err := lane.Decide(at("12:50"), lanes.Stop{Session: session, By: lanes.ByPOS})
+			require.NoError(t, err)
+			return change
+		}
+		silent := stop(lane)
+		lane.Heard = []lanes.Heard{{At: at("12:40"), Proof: lanes.Arrived}}
+		heard := stop(lane)
+		require.Equal(t, silent.Ended, heard.Ended, name)
+		require.Equal(t, silent.Events, heard.Events, name)
+	}
+}
+
 // Hardware that cannot keep a line open beyond what was sold proves nothing: while nothing is to be given back
 // the lane stays as it was, and that the session goes beyond is told once.
 func TestHardwareThatProvesNothing(t *testing.T) {
