@@ -307,13 +307,15 @@ func TestWhatIsHeardCountsBeforeItIsSaved(t *testing.T) {
 	lane = awaySince(t, lane, at("12:35"))
 	open := func(said string) lanes.Heard {
 		runsFor := lane.Session.RunsFor(at(said))
-		return lanes.Heard{At: at(said), Proof: lanes.Proof{OpenEnd: true, Session: session, Open: true, RunsFor: runsFor}}
+		proof := lanes.Proof{OpenEnd: true, Session: session, Open: true, RunsFor: runsFor}
+		return lanes.Heard{At: at(said), Proof: proof}
 	}
 	closed := func(said string) lanes.Heard { return lanes.Heard{At: at(said), Proof: lanes.Arrived} }
 	untilLost := func(heard lanes.Heard, lost string) lanes.Heard {
 		heard.Lost = new(at(lost))
 		return heard
 	}
+	briefly := untilLost(open("12:36"), "12:40")
 	for name, test := range map[string]struct {
 		heard []lanes.Heard
 		want  time.Duration
@@ -324,8 +326,8 @@ func TestWhatIsHeardCountsBeforeItIsSaved(t *testing.T) {
 		"it was open, and lost again":   {[]lanes.Heard{untilLost(open("12:40"), "12:45")}, 15 * time.Minute},
 		"it is said behind what closes": {[]lanes.Heard{open("12:55")}, 5 * time.Minute},
 		"it is said at what closes":     {[]lanes.Heard{open("12:50")}, 20 * time.Minute},
-		"open, lost, and open":          {[]lanes.Heard{untilLost(open("12:36"), "12:40"), open("12:45")}, 20 * time.Minute},
-		"open, lost, and closed":        {[]lanes.Heard{untilLost(open("12:36"), "12:40"), closed("12:45")}, 15 * time.Minute},
+		"open, lost, and open":          {[]lanes.Heard{briefly, open("12:45")}, 20 * time.Minute},
+		"open, lost, and closed":        {[]lanes.Heard{briefly, closed("12:45")}, 15 * time.Minute},
 	} {
 		lane.Heard = test.heard
 		change, err := lane.Decide(at("12:50"), lanes.Stop{Session: session, By: lanes.ByPOS})
