@@ -899,6 +899,7 @@ func (f *fixture) wipeStore() {
 	require.NoError(f, f.store.Close())
 	require.NoError(f, os.Remove(f.path))
 	f.openStore()
+	f.store.unreadable.Store(false) // whoever reads the event log from now on sees the new store
 }
 
 // noticeLoss writes a checkpoint, by which the committer notices the loss before anything else is saved.

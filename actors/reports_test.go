@@ -479,10 +479,11 @@ func TestReportsKeepTheirOrderWhileOneIsLookedUp(t *testing.T) {
 // stays before those behind it.
 func TestARetryWhileAReportIsLookedUp(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
+		history := f.interceptHistory()
 		session, restoreLink := f.stopWhileCut(0)
 		next := f.create(0, 10)
 		f.advance(5*time.Minute - 200*time.Millisecond) // before its warning
-		release := f.interceptHistory().block()
+		release := history.block()
 		f.store.setHook(refuseFlush)
 		restoreLink()
 		f.callHelp(0)
