@@ -33,7 +33,8 @@ const (
 // actor uses it.
 type resendQueue struct {
 	waiting []*lanes.Logged
-	known   map[uint64]bool // cursors of those that wait, false, and of those in the batch under way, true
+	// known has the cursor of each: false for one that waits, true for one of the batch under way.
+	known map[uint64]bool
 	// repeated are events of the batch under way that somebody wants sent once more: their attempt has ended.
 	repeated []lanes.Logged
 	running  bool // a batch is under way, of these events or of retries

@@ -19,7 +19,7 @@ export class KeptPurchase {
 
   // forget forgets the purchase with that id.
   forget(id) {
-    if (this.#read()?.purchase.purchase_id === id) {
+    if (this.#read()?.purchase?.purchase_id === id) {
       localStorage.removeItem(this.#key);
     }
   }
@@ -27,14 +27,14 @@ export class KeptPurchase {
   // of returns {purchase, total} of that session, null if there is none. Those of other sessions are over.
   of(session) {
     const kept = this.#read();
-    return kept?.purchase.session_id === session ? kept : null;
+    return kept?.purchase?.session_id === session ? kept : null;
   }
 
   #read() {
     try {
       return JSON.parse(localStorage.getItem(this.#key));
     } catch {
-      return null; // the browser keeps nothing
+      return null; // the browser keeps nothing, or something else stands there
     }
   }
 }

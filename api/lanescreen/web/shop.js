@@ -292,8 +292,8 @@ export class Shop {
     }
   }
 
-  // replaced ends the wait for the outcome of a purchase that had arrived long ago: a later one, at the lane's hardware, has taken its place in the
-  // stream. What came of it is known to staff.
+  // replaced ends the wait for the outcome of a purchase that had arrived before: a later one, made at the lane's hardware, has taken its place in
+  // the stream. Staff know what came of the earlier one.
   #replaced({ purchase_id }) {
     const newest = this.#lane.purchase;
     if (this.#pending === purchase_id && newest && newest.purchase_id !== purchase_id) {
