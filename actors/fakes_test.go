@@ -101,6 +101,7 @@ type hookedStore struct {
 	hooked     atomic.Pointer[flushHook]
 	unreadable atomic.Bool                   // its event log, its kept answers, and the range's epoch
 	hanging    atomic.Pointer[chan struct{}] // reads of the event log wait until it is closed; nil: they do not
+	suspended  atomic.Int64                  // for how long this process stands still as it hears of the range's epoch
 	loading    func()                        // runs once, when the next range is loaded
 	dropped    uint64                        // the events up to that cursor are not kept any more
 }
@@ -132,7 +133,9 @@ func (s *hookedStore) Confirm(ctx context.Context, of store.RangeEpoch) error {
 	if s.unreadable.Load() {
 		return errors.New("the disk is gone")
 	}
-	return s.Store.Confirm(ctx, of)
+	err := s.Store.Confirm(ctx, of)
+	time.Sleep(time.Duration(s.suspended.Load()))
+	return err
 }
 
 func (s *hookedStore) Events(

@@ -390,8 +390,11 @@ func (r *Range) follow(
 			view, err = do(lane.ID, q)
 			return r.confirmed(ctx, key, err)
 		})
-		if !errors.Is(err, lanes.ErrSessionNotFound) || asked == uuid.Nil || ctx.Err() != nil {
+		switch {
+		case !errors.Is(err, lanes.ErrSessionNotFound) || asked == uuid.Nil:
 			return view, err
+		case ctx.Err() != nil: // it has left the lane, and nobody has looked where to
+			return nil, lanes.ErrTimeout
 		}
 	}
 }

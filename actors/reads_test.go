@@ -186,4 +186,33 @@ func TestASessionWhoseEndIsNotSaved(t *testing.T) {
 	})
 }
 
+// A command comes to its lane behind a stop, and its time is over before it is known where its session is now. Nobody
+// may say that there has never been one.
+func TestACommandWhoseTimeIsOverAsItsSessionIsLookedFor(t *testing.T) {
+	for name, command := range map[string]func(f *fixture, session uuid.UUID) error{
+		"a stop":       (*fixture).tryStop,
+		"an extension": func(f *fixture, session uuid.UUID) error { return f.tryModify(session, 5) },
+		"a move":       func(f *fixture, session uuid.UUID) error { return f.tryMove(session, 1) },
+		"an extension with a key": func(f *fixture, session uuid.UUID) error {
+			return errorOf(f.On(f.requestContext(), session, lanes.Modify{Session: session, Minutes: 5},
+				keyed("modify", "f")))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			runFixture(t, func(t *testing.T, f *fixture) {
+				session := f.create(0, 30)
+				release := f.blockFlushes()
+				stopped := f.runAsync(func() error { return f.tryStop(session) })
+				behind := f.runAsync(func() error { return command(f, session) })
+				f.store.suspended.Store(int64(time.Minute))
+				release()
+				require.NoError(t, f.answerOf(stopped, 0))
+				require.ErrorIs(t, f.answerOf(behind, time.Minute), lanes.ErrTimeout)
+				f.store.suspended.Store(0)
+				require.ErrorIs(t, command(f, session), lanes.ErrSessionEnded)
+			})
+		})
+	}
+}
+
 func errorOf[T any](_ T, err error) error { return err }

@@ -89,8 +89,11 @@ func (s *Starts) decide(
 			}
 			passing := refused != nil && (errors.Is(err, lanes.ErrSessionNotFound) ||
 				errors.Is(err, lanes.ErrNotWaiting))
-			if passing && ctx.Err() == nil {
+			switch {
+			case passing && ctx.Err() == nil:
 				continue
+			case passing:
+				err = lanes.ErrTimeout
 			}
 			if !saving {
 				claim.Settle(nil)

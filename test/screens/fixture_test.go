@@ -36,6 +36,9 @@ type fixture struct {
 	gateway     *support.Gateway
 }
 
+// clearWhenSaid has a lane be clear when the story says so, and not when it has taken long enough.
+const clearWhenSaid = "clear_after: 8h"
+
 // useRedis has the store in a server that can hang.
 func (f *fixture) useRedis() {
 	f.redis = redistest.Start(f.t)
@@ -63,7 +66,7 @@ func newFixture(t testing.TB) *fixture {
 			Name: "North range", Lanes: lanes,
 			Settings: []string{
 				"purchasing: true", "currency: EUR", f.integrator.Setting("timeout: 2s"),
-				f.integrator.ProductsSetting(), staff("sam", "kim"), boardSetting,
+				f.integrator.ProductsSetting(), staff("sam", "kim"), boardSetting, clearWhenSaid,
 			},
 			Bays: []string{support.Entry(bay(1), "Bay A"), support.Entry(bay(2), "Bay B")},
 			Groups: []string{
@@ -96,7 +99,7 @@ func manyLanes(t testing.TB, number, bays, lanes int) support.Range {
 		ID: crowdID(number), Name: fmt.Sprintf("Range of %d", lanes), Tokens: []string{id("22222222", 0)},
 		Settings: []string{
 			fmt.Sprintf("staff: [{name: sam, pin_hash: %q}]", hashPIN(t, pin)),
-			fmt.Sprintf("board: {key: %s-%d}", boardKey, number),
+			fmt.Sprintf("board: {key: %s-%d}", boardKey, number), clearWhenSaid,
 		},
 		Groups: []string{entry("33333333", 1, "Public")},
 	}

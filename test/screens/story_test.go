@@ -72,10 +72,7 @@ func TestScreensThatSlept(t *testing.T) {
 // Every page and state, in light and dark, is one that axe has nothing to say against.
 func TestScreensAreForEverybody(t *testing.T) {
 	t.Parallel()
-	play(t, "access", func(f *fixture, _ string) {
-		// A lane is clear when the story says so, and not when it has taken long enough.
-		f.config.Ranges[0].Settings = append(f.config.Ranges[0].Settings, "clear_after: 8h")
-	})
+	play(t, "access")
 }
 
 // Staff and a shooter who have a keyboard alone: everything can be reached, and the focus is never lost.

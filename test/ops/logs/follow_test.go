@@ -53,6 +53,9 @@ func (f followed) next(event string) (data string) {
 func TestTheLogOfAGatewayIsFollowed(t *testing.T) {
 	const trace = "0af7651916cd43dd8448eb211c803194"
 	g := serve(t, configured(t, support.NewReceiver(t), "info"))
+	support.Eventually(t, "both lanes have said that their links are up", func() bool {
+		return strings.Count(g.Log(), `"message":"link up"`) == 2
+	})
 	followers := map[string]followed{
 		"lane":  g.follow("range=" + support.RangeID + "&lane=" + support.LaneID(1)),
 		"text":  g.follow("text=" + strings.ToUpper(trace) + "&level=info"),
