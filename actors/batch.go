@@ -31,14 +31,11 @@ func (b *Batches) Batch(
 		}
 		t := b.r.newTogether(ctx, posRequester(ctx), ops, claim)
 		t.plan, t.each = plan, !batch.Atomic
-		if t.each {
-			t.closeAhead(t.ops)
-		}
 		saving, err := t.run(func(decided []lanes.Decided) { results = resultsOf(decided) })
 		if !saving {
 			claim.Settle(nil)
 		}
-		if errors.Is(err, lanes.ErrStoreUnavailable) && t.each && len(t.ahead) > 0 {
+		if errors.Is(err, lanes.ErrStoreUnavailable) && t.each && len(t.told) > 0 {
 			err = lanes.ErrNotSaved
 		}
 		return b.r.confirmed(ctx, key.Of(&results), err)

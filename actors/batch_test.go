@@ -268,6 +268,44 @@ func TestAStopClosesWhileAnotherLaneIsBusy(t *testing.T) {
 	}, withLanes(2))
 }
 
+// A session that is just moving has its line closed where it comes to, whatever becomes of the store then.
+func TestTheStopOfABatchClosesTheLaneThatASessionComesTo(t *testing.T) {
+	for name, move := range map[string]func(f *fixture, session uuid.UUID) error{
+		"by itself":  func(f *fixture, session uuid.UUID) error { return f.tryMove(session, 1) },
+		"in a batch": func(f *fixture, session uuid.UUID) error {
+			_, err := f.Batch(f.requestContext(),
+				lanes.Batch{Operations: []lanes.Operation{f.moveTo(1, session)}, Atomic: true}, nil)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			runFixture(t, func(t *testing.T, f *fixture) {
+				session, paused := f.create(0, 30), f.create(2, 30)
+				f.advance(10 * time.Minute)
+				resolve := f.blockNextFlush(func(flush func() error) error { return flush() })
+				moved := f.runAsync(func() error { return move(f, session) })
+				asked := f.batchAsync(false, stopOf(session), pauseOf(paused))
+				f.requireOpen()
+				release := f.blockFlushes()
+				resolve()
+				require.NoError(t, <-moved)
+				require.Equal(t, 1, f.laneOfSession(session))
+				f.requireOpen()
+				release()
+				require.NoError(t, <-asked)
+				f.advance(time.Second)
+				f.requireOpen()
+				require.Equal(t, 1, f.countStops(session))
+				require.Equal(t, 10*time.Minute, f.endedSession(session).Used, "it counts from when the line closed")
+				require.Equal(t, lanes.Paused, f.sessionView(paused).Phase)
+				f.create(1, 30)
+				f.create(0, 30)
+				f.requireOpen(0, 1)
+			}, withLanes(3))
+		})
+	}
+}
+
 // An atomic batch closes once it is decided, and only then: a stop that may not be made locks nobody out.
 func TestAnAtomicBatchClosesOnceItIsDecided(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {

@@ -44,11 +44,18 @@ type together struct {
 	void    atomic.Bool // one of the lanes panicked meanwhile, and has forgotten that it was lent
 	decided []lanes.Decided
 	became  map[uuid.UUID]lanes.Lane
-	ahead   map[uuid.UUID]*closingAhead // of lanes whose hardware has closed for the operations
+	ahead   []closedAhead // by operation, once hardware has closed for any of them
+	told    []uuid.UUID   // every lane whose hardware has closed for one
 	write   *commit.Write
 	kept    *lanes.KeptAnswer
 	claim   *idempotency.Claim
 	ended   chan commit.Outcome // of one
+}
+
+// closedAhead is what a lane whose hardware has closed for an operation was told; zero: none was told for it.
+type closedAhead struct {
+	lane    uuid.UUID
+	request *request
 }
 
 // The messages to a lane that is lent.
@@ -118,6 +125,9 @@ var errLeft = errors.New("a session has left its lane meanwhile")
 
 func (t *together) run(decided func([]lanes.Decided)) (saving bool, err error) {
 	for {
+		if t.each {
+			t.closeAhead()
+		}
 		err := t.lend()
 		if err == nil {
 			err = t.decide()
@@ -188,9 +198,9 @@ func (t *together) decide() error {
 		}
 		on[id] = ticket.lane
 	}
-	for i := range t.ops {
-		if m := t.ahead[t.ops[i].Lane]; m != nil && t.requests[i].closes() {
-			t.ops[i].Closed = m.closing[0].at
+	for i, closed := range t.ahead {
+		if closed.request != nil && closed.request.closes() {
+			t.ops[i].Closed = closed.request.at
 		}
 	}
 	now := t.r.clock.Now()
@@ -198,58 +208,55 @@ func (t *together) decide() error {
 	if err != nil {
 		return err
 	}
+	for i, op := range t.ops {
+		if t.plan != nil && op.Refusal == nil && errors.Is(decided[i].Err, lanes.ErrSessionNotFound) {
+			return errLeft
+		}
+	}
 	refused := make(lanes.Refusals, len(decided))
-	var done []lanes.Operation
 	for i, d := range decided {
 		refused[i] = d.Err
-		if d.Err == nil {
-			done = append(done, t.ops[i])
-		}
 		q := t.requests[i]
 		q.at, q.decided = now, now.Mono
 		q.noteDecided()
 		q.session = cmp.Or(t.ops[i].Session, sessionOn(d.Before), sessionOn(d.Change.Lane))
 	}
-	for i, op := range t.ops {
-		if t.plan != nil && op.Refusal == nil && errors.Is(refused[i], lanes.ErrSessionNotFound) {
-			return errLeft
-		}
-	}
 	if refused.First() != nil && !t.each {
 		return refused
 	}
 	t.decided, t.became = decided, became
-	t.closeAhead(done)
+	t.closeAhead()
 	return nil
 }
 
-// closeAhead closes the hardware for those of the operations that close. A lane whose start is taken back begins
-// nothing from then on.
-func (t *together) closeAhead(ops []lanes.Operation) {
-	if t.ahead != nil {
-		return
+// closeAhead closes the hardware for the operations that close, each at the lane that has its session by now: that may
+// have moved since another lane was told. A lane whose start is taken back begins nothing from then on.
+func (t *together) closeAhead() {
+	if t.ahead == nil {
+		t.ahead = make([]closedAhead, len(t.ops))
 	}
-	t.ahead = map[uuid.UUID]*closingAhead{}
-	for _, op := range ops {
-		q := &request{ctx: t.ctx, command: op.Command, by: t.from.by}
-		if op.Refusal != nil || !q.closes() && !q.takesStart() {
+	tell := map[uuid.UUID]*closingAhead{}
+	for i, op := range t.ops {
+		q := &request{ctx: t.ctx, command: op.Command, by: t.from.by, at: t.requests[0].at}
+		if op.Refusal != nil || op.Lane == t.ahead[i].lane || !q.closes() && !q.takesStart() {
 			continue
 		}
-		q.at = t.requests[0].at
 		q.beginTogether(t.r.metrics.Tracer)
-		if t.ahead[op.Lane] == nil {
-			t.ahead[op.Lane] = &closingAhead{of: t}
+		t.ahead[i] = closedAhead{op.Lane, q}
+		if tell[op.Lane] == nil {
+			tell[op.Lane] = &closingAhead{of: t}
 		}
-		t.ahead[op.Lane].closing = append(t.ahead[op.Lane].closing, q)
+		tell[op.Lane].closing = append(tell[op.Lane].closing, q)
 	}
-	for lane, m := range t.ahead {
+	for lane, m := range tell {
+		t.told = append(t.told, lane)
 		t.r.addresses.sendTo(lane, m)
 	}
 }
 
 // endAhead lets the hardware be as its lanes are.
 func (t *together) endAhead() {
-	for lane := range t.ahead {
+	for _, lane := range t.told {
 		t.r.addresses.sendTo(lane, &closingOver{t})
 	}
 }
@@ -261,15 +268,17 @@ func (t *together) closeAlone() {
 	if !t.each {
 		return
 	}
-	for _, m := range t.ahead {
-		for _, q := range m.closing {
-			if lane, found := t.r.board.Find(q.closesSession()); found {
-				alone := &request{
-					ctx: context.WithoutCancel(t.ctx), command: q.command, by: t.from.by, who: t.from.who, closed: q.at,
-				}
-				alone.begin(t.r.metrics.Tracer)
-				t.r.addresses.sendTo(lane.ID, alone)
+	for _, closed := range t.ahead {
+		if closed.request == nil {
+			continue
+		}
+		q := closed.request
+		if lane, found := t.r.board.Find(q.closesSession()); found {
+			alone := &request{
+				ctx: context.WithoutCancel(t.ctx), command: q.command, by: t.from.by, who: t.from.who, closed: q.at,
 			}
+			alone.begin(t.r.metrics.Tracer)
+			t.r.addresses.sendTo(lane.ID, alone)
 		}
 	}
 }
