@@ -3,7 +3,6 @@ package actors
 import (
 	"cmp"
 	"context"
-	"errors"
 
 	"github.com/google/uuid"
 
@@ -35,10 +34,7 @@ func (b *Batches) Batch(
 		if !saving {
 			claim.Settle(nil)
 		}
-		if errors.Is(err, lanes.ErrStoreUnavailable) && t.each && len(t.told) > 0 {
-			err = lanes.ErrNotSaved
-		}
-		return b.r.confirmed(ctx, key.Of(&results), err)
+		return b.r.confirmed(ctx, key.Of(&results), t.ofClosed(err))
 	})
 	return results, err
 }

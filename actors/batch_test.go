@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -271,7 +272,7 @@ func TestAStopClosesWhileAnotherLaneIsBusy(t *testing.T) {
 // A session that is just moving has its line closed where it comes to, whatever becomes of the store then.
 func TestTheStopOfABatchClosesTheLaneThatASessionComesTo(t *testing.T) {
 	for name, move := range map[string]func(f *fixture, session uuid.UUID) error{
-		"by itself":  func(f *fixture, session uuid.UUID) error { return f.tryMove(session, 1) },
+		"by itself": func(f *fixture, session uuid.UUID) error { return f.tryMove(session, 1) },
 		"in a batch": func(f *fixture, session uuid.UUID) error {
 			_, err := f.Batch(f.requestContext(),
 				lanes.Batch{Operations: []lanes.Operation{f.moveTo(1, session)}, Atomic: true}, nil)
@@ -302,6 +303,64 @@ func TestTheStopOfABatchClosesTheLaneThatASessionComesTo(t *testing.T) {
 				f.create(0, 30)
 				f.requireOpen(0, 1)
 			}, withLanes(3))
+		})
+	}
+}
+
+// sortedByID lets operations together ask the lanes for themselves in their order.
+func sortedByID(f *fixture) {
+	slices.SortFunc(f.settings.Layout.Lanes, func(a, b lanes.Place) int { return slices.Compare(a.ID[:], b.ID[:]) })
+}
+
+// A lane that can be asked again in a moment has not refused the stop of a batch: its line stays closed, the stop is
+// carried out, and no answer that says otherwise is kept for the key.
+func TestTheStopOfABatchIsCarriedOutAlthoughItsLaneCannotBeLentNow(t *testing.T) {
+	for name, busy := range map[string]func(f *fixture, onStopped, onOther uuid.UUID) (free func()){
+		"it waits for the store": func(f *fixture, onStopped, onOther uuid.UUID) func() {
+			resolve := f.blockNextFlush(func(flush func() error) error { return flush() })
+			f.runAsync(func() error { return f.tryModify(f.activeSessions()[2], 5) })
+			f.runAsync(func() error { return f.tryModify(onStopped, 5) })
+			f.runAsync(func() error { return f.tryMove(onOther, 1) })
+			free := f.blockFlushes() // of both
+			resolve()
+			return free
+		},
+		"too much waits for it": func(f *fixture, onStopped, _ uuid.UUID) func() {
+			free := f.blockFlushes()
+			for range maxWaiting + 1 {
+				f.runAsync(func() error { return f.tryModify(onStopped, 1) })
+			}
+			return free
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			runFixture(t, func(t *testing.T, f *fixture) {
+				key := &lanes.KeyOf[[]lanes.BatchResult]{
+					Name: "k", Fingerprint: "f",
+					Render: func(results []lanes.BatchResult) (int, []byte) {
+						return 200, fmt.Append(nil, errorsOf(results))
+					},
+				}
+				stopped, other := f.create(0, 30), f.create(2, 30)
+				f.create(3, 30)
+				free := busy(f, stopped, other)
+				batch := func() ([]lanes.BatchResult, error) {
+					return f.Batch(f.requestContext(), lanes.Batch{Operations: []lanes.Operation{
+						stopOf(stopped), f.saleOn(1, f.newSale(30)),
+					}}, key)
+				}
+				asked := f.runAsync(func() error { _, err := batch(); return err })
+				require.False(t, f.isOpen(0))
+				free()
+				err := <-asked
+				f.advance(2 * time.Second)
+				require.False(t, f.isOpen(0))
+				require.Equal(t, 1, f.countStops(stopped))
+				require.ErrorIs(t, err, lanes.ErrNotSaved)
+				results, err := batch()
+				require.NoError(t, err, "the key is free")
+				require.ErrorIs(t, results[0].Err, lanes.ErrSessionEnded)
+			}, withLanes(4), sortedByID)
 		})
 	}
 }

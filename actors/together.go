@@ -152,7 +152,8 @@ func (t *together) run(decided func([]lanes.Decided)) (saving bool, err error) {
 }
 
 // lend has every lane lend itself, one after the other: two that want the same lanes wait for each other, and never
-// both. A lane that cannot be lent refuses all, or the operations that are about it.
+// both. A lane that cannot be lent refuses all, or the operations that are about it. One that cannot be lent just now
+// refuses none: nothing is decided then.
 func (t *together) lend() error {
 	t.lent = map[uuid.UUID]*ticket{}
 	var ids []uuid.UUID
@@ -173,7 +174,7 @@ func (t *together) lend() error {
 		case ticket := <-q.lent:
 			t.lent[id] = ticket
 		case answer := <-q.reply:
-			if !t.each {
+			if !t.each || isPassing(answer.err) {
 				return answer.err
 			}
 			for i, op := range t.ops {
@@ -281,6 +282,20 @@ func (t *together) closeAlone() {
 			t.r.addresses.sendTo(lane.ID, alone)
 		}
 	}
+}
+
+// ofClosed returns what the client hears where the operations were not done and hardware has closed for some: those are
+// carried out all the same, unless the range has ended.
+func (t *together) ofClosed(err error) error {
+	switch {
+	case !t.each || len(t.told) == 0:
+		return err
+	case errors.Is(err, lanes.ErrNotOwner):
+		return lanes.ErrNotOwnerClosed
+	case t.r.life.Err() == nil && isPassing(err) && !errors.Is(err, lanes.ErrTimeout):
+		return lanes.ErrNotSaved
+	}
+	return err
 }
 
 // save saves all changes in one write, and waits for its outcome.
