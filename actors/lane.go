@@ -561,11 +561,7 @@ func (m *saveResult) Refuse(error) { m.pending.settleInherited(m.outcome) }
 // swap puts lane in force: its timer armed. The board shows it, with the destination of a move, since it was
 // saved; now it also shows what is not saved of a lane.
 func (l *laneActor) swap(lane lanes.Lane, other *lanes.Lane) {
-	settings := l.r.settings()
-	place, _ := settings.place(l.id)
-	lane.Accessible, lane.Purchasing = place.Accessible, settings.Layout.Purchasing
-	lane.Terms, lane.Unproven, lane.Heard = settings.Layout.TermsOf(place), l.unproven, l.heard
-	lane.Usable, lane.AwaitsMove = l.link.line.NotUsable() == "" && lane.Fault == "", l.ticket != nil && !l.ticket.lent
+	lane = l.asOffered(lane)
 	fault := l.lane.Fault
 	l.lane = lane
 	if other != nil {
@@ -577,6 +573,16 @@ func (l *laneActor) swap(lane lanes.Lane, other *lanes.Lane) {
 		l.publishLink()
 	}
 	l.arm()
+}
+
+// asOffered returns the lane with what is not saved of it, as it is now.
+func (l *laneActor) asOffered(lane lanes.Lane) lanes.Lane {
+	settings := l.r.settings()
+	place, _ := settings.place(l.id)
+	lane.Accessible, lane.Purchasing = place.Accessible, settings.Layout.Purchasing
+	lane.Terms, lane.Unproven, lane.Heard = settings.Layout.TermsOf(place), l.unproven, l.heard
+	lane.Usable, lane.AwaitsMove = l.link.line.NotUsable() == "" && lane.Fault == "", l.ticket != nil && !l.ticket.lent
+	return lane
 }
 
 // open sends the lane in force to the hardware, unless a request waits that would close it again.

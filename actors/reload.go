@@ -484,13 +484,15 @@ func (a *rangeActor) exchange(ctx actor.Context, m *exchange) (gone []*actor.PID
 	return gone
 }
 
-// replaced shows the lane as it is offered now, and reconciles it with the holds over its place. A lane that
-// is not loaded yet, or parked, does so when it resumes.
+// replaced shows the lane as it is offered now, and reconciles it with the holds over its place. A change of it may be
+// saved, and shown, of which it has not heard yet. A lane that is not loaded yet, or parked, does so when it resumes.
 func (l *laneActor) replaced() {
 	if !l.loaded {
 		return
 	}
-	l.swap(l.lane, nil)
+	l.lane = l.asOffered(l.lane)
+	l.r.board.PublishUnsaved(l.lane)
+	l.arm()
 	l.reconcileHolds()
 	l.recountTurn()
 }

@@ -591,3 +591,36 @@ func TestAForcedReloadStopsWhatIsSoldMeanwhile(t *testing.T) {
 		require.Len(t, f.acts(), 2)
 	})
 }
+
+// A reload reaches the lane that a session has left before that hears that its move is saved.
+func TestASessionIsFoundThatMovesDuringAReload(t *testing.T) {
+	for name, move := range map[string]func(f *fixture, session uuid.UUID) error{
+		"by itself": func(f *fixture, session uuid.UUID) error { return f.tryMove(session, 1) },
+		"in a batch": func(f *fixture, session uuid.UUID) error {
+			_, err := f.Batch(f.requestContext(),
+				lanes.Batch{Operations: []lanes.Operation{f.moveTo(1, session)}, Atomic: true}, nil)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			runFixture(t, func(t *testing.T, f *fixture) {
+				session := f.create(0, 30)
+				release := f.blockFlushes()
+				moved := f.runAsync(func() error { return move(f, session) })
+				endTurn := f.keepBusy(0)
+				f.addresses.sendTo(f.laneID(0), &replaced{})
+				release()
+				synctest.Wait()
+				require.Equal(t, 1, f.laneOfSession(session))
+				endTurn()
+				require.NoError(t, <-moved)
+				synctest.Wait()
+				require.Equal(t, 1, f.laneOfSession(session))
+				f.requireOpen(1)
+				require.NoError(t, f.tryStop(session))
+				synctest.Wait()
+				f.requireOpen()
+			})
+		})
+	}
+}

@@ -113,6 +113,16 @@ func (b *Board) PublishSaved(saved ...lanes.Lane) {
 	b.publish(shown)
 }
 
+// PublishUnsaved shows what is not saved of the lane. The rest stays as it is shown: it may have been saved after the
+// lane's own value was.
+func (b *Board) PublishUnsaved(lane lanes.Lane) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if i, found := b.places[lane.ID]; found {
+		b.publish([]lanes.Lane{b.lanes[i].Lane.WithUnsaved(lane)})
+	}
+}
+
 // publish is Publish. b.mu is held.
 func (b *Board) publish(changed []lanes.Lane) {
 	different := false
@@ -128,11 +138,10 @@ func (b *Board) publish(changed []lanes.Lane) {
 		b.noteChange(i)
 		different = true
 	}
-	if !different {
-		return
+	if different {
+		b.raiseVersion()
 	}
-	b.raiseVersion()
-	for _, lane := range changed {
+	for _, lane := range changed { // also one that is shown already: another lane may have had its session until now
 		if i, found := b.places[lane.ID]; found && lane.Session != nil {
 			b.sessions[lane.Session.ID] = i
 		}

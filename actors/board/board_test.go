@@ -186,6 +186,30 @@ func TestAChangeWakesThoseWhoFollowItsLane(t *testing.T) {
 	require.Greater(t, current, last)
 }
 
+// A session that has moved is found at its lane, also where the lane that it has left was shown once more as it was.
+func TestASessionThatHasMovedIsFound(t *testing.T) {
+	b, all := fullBoard(2)
+	session, before := all[0].Session.ID, all[0]
+	from, to := all[0], all[1]
+	from.Session, to.Session = nil, all[0].Session
+	requireMoved := func() {
+		lane, found := b.Find(session)
+		require.True(t, found)
+		require.Equal(t, to.ID, lane.ID)
+		require.NotNil(t, b.Session(session))
+	}
+	b.PublishSaved(from, to)
+	before.Accessible = false // as the lane knows of a reload, and not yet of the move
+	b.PublishUnsaved(before)
+	requireMoved()
+	require.False(t, b.Lanes()[0].Lane.Accessible)
+	require.Nil(t, b.Lanes()[0].Lane.Session)
+	b.Publish(before)
+	b.Publish(from)
+	b.Publish(to)
+	requireMoved()
+}
+
 // What is saved of a lane is shown as it was saved; what its actor alone knows stays until that publishes it.
 func TestWhatIsSavedOfALaneIsShown(t *testing.T) {
 	b, all := fullBoard(2)
