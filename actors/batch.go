@@ -21,20 +21,16 @@ type Batches struct{ r *Range }
 func (b *Batches) Batch(
 	ctx context.Context, batch lanes.Batch, key *lanes.KeyOf[[]lanes.BatchResult],
 ) (results []lanes.BatchResult, err error) {
-	err = b.r.once.Do(ctx, key.Of(&results), func(claim *idempotency.Claim) error {
+	err = b.r.onceTogether(ctx, key.Of(&results), func(claim *idempotency.Claim) (saving bool, err error) {
 		plan := func() ([]lanes.Operation, error) { return b.plan(ctx, batch.Operations) }
 		ops, err := plan()
 		if err != nil {
-			claim.Settle(nil)
-			return err
+			return false, err
 		}
 		t := b.r.newTogether(ctx, posRequester(ctx), ops, claim)
 		t.plan, t.each = plan, !batch.Atomic
-		saving, err := t.run(func(decided []lanes.Decided) { results = resultsOf(decided) })
-		if !saving {
-			claim.Settle(nil)
-		}
-		return b.r.confirmed(ctx, key.Of(&results), t.ofClosed(err))
+		saving, err = t.run(func(decided []lanes.Decided) { results = resultsOf(decided) })
+		return saving, t.ofClosed(err)
 	})
 	return results, err
 }

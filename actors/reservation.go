@@ -28,19 +28,13 @@ func (s *Reservations) Reserve(
 ) (reserved lanes.Reserved, err error) {
 	from := posRequester(ctx)
 	reservation.By = from.who
-	general := key.Of(&reserved)
-	err = s.r.once.Do(ctx, general, func(claim *idempotency.Claim) error {
-		saving := false
-		err := s.takeTurn(ctx)
-		if err == nil {
-			var chosen []uuid.UUID
-			chosen, saving, err = s.reserve(ctx, from, wanted, reservation, claim, &reserved)
-			s.endTurn(saving, err, chosen)
+	err = s.r.onceTogether(ctx, key.Of(&reserved), func(claim *idempotency.Claim) (saving bool, err error) {
+		if err := s.takeTurn(ctx); err != nil {
+			return false, err
 		}
-		if !saving {
-			claim.Settle(nil)
-		}
-		return s.r.confirmed(ctx, general, err)
+		chosen, saving, err := s.reserve(ctx, from, wanted, reservation, claim, &reserved)
+		s.endTurn(saving, err, chosen)
+		return saving, err
 	})
 	return reserved, err
 }
@@ -144,7 +138,7 @@ func (s *Reservations) Reservation(id uuid.UUID) (lanes.Reserved, error) {
 // EndReservation gives the lanes of the reservation free for the POS. Without any there is nothing to do. Errors: those
 // that every method of Range may return, and with a key those of idempotency.Once.
 func (s *Reservations) EndReservation(ctx context.Context, id uuid.UUID, key *lanes.Key) error {
-	return s.r.once.Do(ctx, key, func(claim *idempotency.Claim) error {
+	return s.r.onceTogether(ctx, key, func(claim *idempotency.Claim) (saving bool, err error) {
 		var ops []lanes.Operation
 		for _, status := range s.r.Lanes() {
 			if reservation := status.Lane.Reservation; reservation != nil && reservation.ID == id {
@@ -152,18 +146,13 @@ func (s *Reservations) EndReservation(ctx context.Context, id uuid.UUID, key *la
 			}
 		}
 		if len(ops) == 0 {
-			claim.Settle(nil)
 			// Another process may have claimed the range, and reserved the lanes.
 			err := s.r.confirmed(ctx, key, lanes.ErrReservationNotFound)
 			if errors.Is(err, lanes.ErrReservationNotFound) {
-				return nil
+				return false, nil
 			}
-			return err
+			return false, err
 		}
-		saving, err := s.r.together(ctx, posRequester(ctx), ops, claim, func([]lanes.Decided) {})
-		if !saving {
-			claim.Settle(nil)
-		}
-		return s.r.confirmed(ctx, key, err)
+		return s.r.together(ctx, posRequester(ctx), ops, claim, func([]lanes.Decided) {})
 	})
 }

@@ -76,13 +76,13 @@ func (s *Starts) decide(
 	ctx context.Context, from requester, key *lanes.Key, plan func() ([]lanes.Operation, error),
 	decided func([]lanes.Decided),
 ) error {
-	return s.r.once.Do(ctx, key, func(claim *idempotency.Claim) error {
+	return s.r.onceTogether(ctx, key, func(claim *idempotency.Claim) (saving bool, err error) {
 		for {
-			saving := false
 			ops, err := plan()
-			if err == nil {
-				saving, err = s.r.together(ctx, from, ops, claim, decided)
+			if err != nil {
+				return false, err
 			}
+			saving, err := s.r.together(ctx, from, ops, claim, decided)
 			var refused lanes.Refusals
 			if errors.As(err, &refused) {
 				err = refused.OfStart()
@@ -95,10 +95,7 @@ func (s *Starts) decide(
 			case passing:
 				err = lanes.ErrTimeout
 			}
-			if !saving {
-				claim.Settle(nil)
-			}
-			return s.r.confirmed(ctx, key, err)
+			return saving, err
 		}
 	})
 }
@@ -109,10 +106,9 @@ func (s *Starts) plan(
 ) (view lanes.StartView, ops []lanes.Operation, err error) {
 	view = lanes.StartView{ID: schedule.Start.ID, At: schedule.Start.At.Wall}
 	for _, session := range sessions {
-		lane, found := s.r.board.Find(session)
-		status, listed := s.r.board.LaneStatus(lane.ID)
-		if !found || !listed || sessionOn(status.Lane) != session {
-			if _, err := s.r.Session(ctx, session); !errors.Is(err, lanes.ErrSessionEnded) {
+		status, found := s.r.board.SessionStatus(session)
+		if !found {
+			if _, err := s.r.EndedSession(ctx, session); !errors.Is(err, lanes.ErrSessionEnded) {
 				return view, nil, err
 			}
 			view.Sessions = append(view.Sessions, lanes.StartedSession{Session: session, State: lanes.StartOver})
@@ -121,7 +117,7 @@ func (s *Starts) plan(
 		view.Sessions = append(view.Sessions, status.Started())
 		if status.Lane.Session.Phase == lanes.Waiting {
 			schedule.Session = session
-			ops = append(ops, lanes.Operation{Lane: lane.ID, Command: schedule})
+			ops = append(ops, lanes.Operation{Lane: status.ID, Command: schedule})
 		}
 	}
 	if len(ops) == 0 {

@@ -3,6 +3,7 @@ package actors
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -401,4 +402,74 @@ func (f *fixture) sessionView(session uuid.UUID) *lanes.SessionView {
 	view, err := f.Session(f.Context(), session)
 	require.NoError(f, err)
 	return view
+}
+
+// A start finds its session also where that moves while it is looked for.
+func TestAStartIsPlannedBesideAMove(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.createWaiting(0, 30)
+		first, second := f.Lanes()[0].Lane, f.Lanes()[1].Lane
+		move := func(from, to lanes.Lane) {
+			from.Session, to.Session = nil, first.Session
+			f.board.PublishSaved(from, to)
+		}
+		var moves sync.WaitGroup
+		done := make(chan struct{})
+		moves.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+					move(first, second)
+					move(second, first)
+				}
+			}
+		})
+		schedule := lanes.Schedule{Start: lanes.Start{ID: uuid.New(), At: f.Now().Add(time.Minute)}}
+		for range 20_000 {
+			_, ops, err := f.Starts.plan(t.Context(), schedule, []uuid.UUID{session})
+			if err != nil || len(ops) != 1 {
+				t.Errorf("%d operations, and the error %v", len(ops), err)
+				break
+			}
+		}
+		close(done)
+		moves.Wait()
+	})
+}
+
+// Operations on which the gateway panics leave nothing behind: their lanes go on, what they were to close closes, and
+// their key is free.
+func TestOperationsOnWhichTheGatewayPanics(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		key := keyed("k", "start")
+		start := func(err error) func() {
+			return func() {
+				nothing := func() ([]lanes.Operation, error) { return nil, err }
+				require.ErrorIs(t, f.Starts.decide(f.requestContext(), requester{}, key, nothing,
+					func([]lanes.Decided) {}), err)
+			}
+		}
+		require.Panics(t, start(nil))
+		start(lanes.ErrNotWaiting)()
+
+		stopped, other := f.create(0, 30), f.create(1, 30)
+		batchKey := &lanes.KeyOf[[]lanes.BatchResult]{Name: "b", Fingerprint: "batch"}
+		require.Panics(t, func() {
+			_, _ = f.Batch(f.requestContext(), lanes.Batch{Operations: []lanes.Operation{
+				stopOf(stopped), {Session: other},
+			}}, batchKey)
+		})
+		synctest.Wait()
+		f.requireOpen(1)
+		require.Equal(t, 1, f.countStops(stopped))
+		require.NoError(t, f.answerOf(f.runAsync(func() error { return f.tryModify(other, 5) }), 0))
+		f.create(0, 30)
+		f.requireOpen(0, 1)
+		_, err := f.Batch(f.requestContext(), lanes.Batch{
+			Operations: []lanes.Operation{modifyOf(other, 999)}, Atomic: true,
+		}, batchKey)
+		require.ErrorAs(t, err, new(lanes.Refusals), "its key is free")
+	})
 }

@@ -103,6 +103,23 @@ func (r *Range) together(
 	return r.newTogether(ctx, from, ops, claim).run(decided)
 }
 
+// onceTogether runs do once for the key. do tells whether operations were given to the store, whose outcome settles the
+// claim. If they were not, the key is free again, also after a panic. Errors: those of idempotency.Once and of do.
+func (r *Range) onceTogether(
+	ctx context.Context, key *lanes.Key, do func(*idempotency.Claim) (saving bool, err error),
+) error {
+	return r.once.Do(ctx, key, func(claim *idempotency.Claim) (err error) {
+		saving := false
+		defer func() {
+			if !saving {
+				claim.Settle(nil)
+			}
+		}()
+		saving, err = do(claim)
+		return r.confirmed(ctx, key, err)
+	})
+}
+
 func (r *Range) newTogether(ctx context.Context, from requester, ops []lanes.Operation,
 	claim *idempotency.Claim,
 ) *together {
@@ -124,6 +141,19 @@ func (r *Range) newTogether(ctx context.Context, from requester, ops []lanes.Ope
 var errLeft = errors.New("a session has left its lane meanwhile")
 
 func (t *together) run(decided func([]lanes.Decided)) (saving bool, err error) {
+	ended := false
+	defer func() {
+		if !ended && t.write == nil { // a panic: the lanes must not stay as they were lent
+			_ = t.refused(lanes.ErrInternal)
+		}
+	}()
+	saving, err = t.lendAndSave(decided)
+	ended = true
+	return saving, err
+}
+
+// lendAndSave is run but for panics.
+func (t *together) lendAndSave(decided func([]lanes.Decided)) (saving bool, err error) {
 	for {
 		if t.each {
 			t.closeAhead()

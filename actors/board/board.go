@@ -237,6 +237,17 @@ func (v *View) Find(session uuid.UUID) (lane lanes.Lane, found bool) {
 	return v.lanes[i].Lane, true
 }
 
+// SessionStatus is the lane that the session is on, as it is now.
+func (v *View) SessionStatus(session uuid.UUID) (status lanes.LaneStatus, found bool) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	i, found := v.sessions[session]
+	if !found {
+		return lanes.LaneStatus{}, false
+	}
+	return v.lanes[i], true
+}
+
 // FindPurchase is the lane that has the purchase, pending or unresolved, and the purchase as it is there: nil
 // if none has.
 func (v *View) FindPurchase(p *lanes.Purchase) (lane uuid.UUID, found *lanes.Purchase) {
