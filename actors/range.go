@@ -191,7 +191,7 @@ func (r *Range) StaffMove(
 func (r *Range) StaffReopen(ctx context.Context, staff string, session, lane uuid.UUID) (*lanes.SessionView, error) {
 	r.reopening.mu.Lock()
 	defer r.reopening.mu.Unlock()
-	if asked, unknown := r.reopening.unknown[session]; r.board.Session(session) != nil || unknown && asked != lane {
+	if asked, underWay := r.reopening.laneFor(session); r.board.Session(session) != nil || underWay && asked != lane {
 		return nil, lanes.ErrNotReopenable
 	}
 	ended, err := r.EndedSession(ctx, session)
@@ -204,18 +204,48 @@ func (r *Range) StaffReopen(ctx context.Context, staff string, session, lane uui
 	case !errors.Is(err, lanes.ErrSessionNotFound):
 		return nil, err
 	}
-	view, err := r.onLane(ctx, requester{lanes.ByStaff, staff}, lane, lanes.Reopen{Ended: ended})
-	if errors.Is(err, lanes.ErrTimeout) {
-		r.reopening.unknown[session] = lane
-	}
-	return view, err
+	return r.askLane(ctx, lane, &request{
+		ctx: ctx, command: lanes.Reopen{Ended: ended}, by: lanes.ByStaff, who: staff,
+		done: r.reopening.begin(session, lane),
+	})
 }
 
 // reopenings sees to it that a session is reopened once.
 type reopenings struct {
 	mu sync.Mutex // held while one is
-	// unknown is session → the lane that it may be on, or may come to be: it is reopened on no other.
-	unknown map[uuid.UUID]uuid.UUID
+
+	counting sync.Mutex // guards what follows; nobody waits while holding it
+	underWay map[uuid.UUID]reopening
+}
+
+// reopening is the lane that a session may be on, or may come to be: it is reopened on no other.
+type reopening struct {
+	lane     uuid.UUID
+	requests int // whose outcome is not known yet
+}
+
+// laneFor returns the lane that the session may come to be on.
+func (r *reopenings) laneFor(session uuid.UUID) (lane uuid.UUID, underWay bool) {
+	r.counting.Lock()
+	defer r.counting.Unlock()
+	asked, underWay := r.underWay[session]
+	return asked.lane, underWay
+}
+
+// begin notes that the lane is asked for the session, until done is called: the board shows by then what came of it.
+func (r *reopenings) begin(session, lane uuid.UUID) (done func(saved bool)) {
+	add := func(requests int) {
+		r.counting.Lock()
+		defer r.counting.Unlock()
+		asked := reopening{lane, r.underWay[session].requests + requests}
+		if asked.requests == 0 {
+			delete(r.underWay, session)
+			return
+		}
+		r.underWay[session] = asked
+	}
+	add(1)
+	return func(bool) { add(-1) }
 }
 
 // StaffLane gives a command of staff to a lane, whatever session is on it. Errors: ErrLaneNotFound, those of
@@ -331,13 +361,20 @@ func (r *Range) move(
 func (r *Range) onLane(
 	ctx context.Context, from requester, lane uuid.UUID, command lanes.Command,
 ) (*lanes.SessionView, error) {
-	switch err := context.Cause(r.life); {
-	case err != nil:
-		return nil, err
-	case !r.board.Has(lane):
-		return nil, lanes.ErrLaneNotFound
+	return r.askLane(ctx, lane, &request{ctx: ctx, command: command, by: from.by, who: from.who})
+}
+
+// askLane is ask for a lane that may not be there, without a key.
+func (r *Range) askLane(ctx context.Context, lane uuid.UUID, q *request) (*lanes.SessionView, error) {
+	err := context.Cause(r.life)
+	if err == nil && !r.board.Has(lane) {
+		err = lanes.ErrLaneNotFound
 	}
-	view, err := r.ask(ctx, lane, &request{ctx: ctx, command: command, by: from.by, who: from.who})
+	if err != nil {
+		q.Refuse(err)
+		return nil, err
+	}
+	view, err := r.ask(ctx, lane, q)
 	return view, r.confirmed(ctx, nil, err)
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rangegate/lanes"
+	"rangegate/lanes/store"
 )
 
 // screen follows the changes of the board.
@@ -354,6 +355,44 @@ func TestASessionThatMayBeReopenedIsOnOneLane(t *testing.T) {
 		require.ErrorIs(t, reopen(1)(), lanes.ErrNotReopenable)
 		require.Equal(t, []uuid.UUID{lanes.ReopenedAs(session)}, f.activeSessions())
 	})
+}
+
+// Once it is known that nothing came of it, the session goes on wherever a lane is free.
+func TestASessionThatWasNotReopenedGoesOnAnywhere(t *testing.T) {
+	for name, begin := range map[string]func(f *fixture) (resolve func()){
+		"the store refuses it": func(f *fixture) func() {
+			return f.blockNextFlush(func(func() error) error { return store.ErrRefused })
+		},
+		"its turn comes too late": func(f *fixture) func() {
+			resolve := f.blockNextFlush(func(flush func() error) error { return flush() })
+			f.runAsync(func() error {
+				return f.StaffLane(f.requestContext(), "sam", f.laneID(0), lanes.Offer{Sale: lanes.OnSale})
+			})
+			return resolve
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			runFixture(t, func(t *testing.T, f *fixture) {
+				session := f.create(0, 30)
+				f.stop(session)
+				resolve := begin(f)
+				ctx, cancel := withDeadline(t, 500*time.Millisecond)
+				defer cancel()
+				_, err := f.StaffReopen(ctx, "sam", session, f.laneID(0))
+				require.ErrorIs(t, err, lanes.ErrTimeout)
+				reopen := func() error {
+					_, err := f.StaffReopen(f.requestContext(), "sam", session, f.laneID(1))
+					return err
+				}
+				require.ErrorIs(t, reopen(), lanes.ErrNotReopenable, "nobody knows yet")
+				resolve()
+				require.Empty(t, f.activeSessions(), "nothing of it was saved")
+				f.create(0, 30)
+				require.NoError(t, reopen())
+				require.Equal(t, 1, f.laneOfSession(lanes.ReopenedAs(session)))
+			})
+		})
+	}
 }
 
 // A purchase at the lane screen runs like one that the controller reports.

@@ -40,7 +40,7 @@ func (g *Gateway) recover(ctx context.Context, s Settings, epoch uint64) (*Range
 		log:       loglevel.OfRange(g.log, s.Layout.Range),
 		board:     board.New(inForce.Layout, inForce.at, g.clock.Now),
 		keys:      idempotency.New(loaded.Keys),
-		reopening: reopenings{unknown: map[uuid.UUID]uuid.UUID{}},
+		reopening: reopenings{underWay: map[uuid.UUID]reopening{}},
 		spawned:   make(chan struct{}),
 	}
 	r.named = func(lane uuid.UUID) string { return r.settings().name(lane) }
