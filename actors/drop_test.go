@@ -168,6 +168,65 @@ func TestPurchasesUnderWayWhenTheRangeIsDropped(t *testing.T) {
 	}, withWebhook(pos))
 }
 
+// A process that has lost its range without knowing, as one that was suspended, tells nobody that a lane is so already,
+// nor what it does not have.
+func TestWhatIsSoAlreadyIsConfirmed(t *testing.T) {
+	for name, ask := range map[string]func(f *fixture, session uuid.UUID) error{
+		"minutes": func(f *fixture, session uuid.UUID) error {
+			_, err := f.On(f.requestContext(), session, lanes.SetDuration{Session: session, Minutes: 30}, nil)
+			return err
+		},
+		"nothing to make up": func(f *fixture, session uuid.UUID) error {
+			_, err := f.StaffOn(f.requestContext(), "sam", session, lanes.MakeUp{Session: session})
+			return err
+		},
+		"clear": func(f *fixture, _ uuid.UUID) error {
+			return f.StaffLane(f.requestContext(), "sam", f.laneID(1), lanes.Cleared{})
+		},
+		"no call for help": func(f *fixture, _ uuid.UUID) error {
+			_, err := f.LaneOn(f.requestContext(), f.laneID(0), lanes.HelpDone{})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			runFixture(t, func(t *testing.T, f *fixture) {
+				session := f.create(0, 30)
+				require.NoError(t, ask(f, session))
+				f.store.unreadable.Store(true)
+				require.ErrorIs(t, ask(f, session), lanes.ErrStoreUnavailable)
+				f.modify(session, 5) // it is saved, which says as much
+				f.modify(session, -5)
+				f.store.unreadable.Store(false)
+				f.claimElsewhere()
+				require.ErrorIs(t, ask(f, session), lanes.ErrNotOwner)
+			})
+		})
+	}
+}
+
+func TestARefusalOfStaffIsConfirmed(t *testing.T) {
+	for name, refused := range map[string]func(f *fixture, session uuid.UUID) error{
+		"no purchase": func(f *fixture, _ uuid.UUID) error { return f.clearPurchase("sam", uuid.New(), false) },
+		"it has not ended": func(f *fixture, session uuid.UUID) error {
+			_, err := f.StaffReopen(f.requestContext(), "sam", session, f.laneID(1))
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			runFixture(t, func(t *testing.T, f *fixture) {
+				session := f.create(0, 30)
+				before := refused(f, session)
+				require.Error(t, before)
+				f.store.unreadable.Store(true)
+				require.Equal(t, before, refused(f, session), "it says what this process knows")
+				f.store.unreadable.Store(false)
+				f.claimElsewhere()
+				require.ErrorIs(t, refused(f, session), lanes.ErrNotOwner)
+			})
+		})
+	}
+}
+
 // Others go on: the range that was dropped keeps nothing from being ready, and can be started again.
 func TestADroppedRangeConcernsNoOther(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {

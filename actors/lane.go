@@ -366,7 +366,7 @@ func (l *laneActor) process(q *request) {
 		return
 	}
 	if !change.Changes(l.lane) && q.claim == nil && len(q.events) == 0 {
-		l.current = nil
+		l.current, q.unchanged = nil, true
 		l.answer(&pendingSave{request: q, change: change})
 		return
 	}

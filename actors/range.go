@@ -192,7 +192,7 @@ func (r *Range) StaffReopen(ctx context.Context, staff string, session, lane uui
 	r.reopening.mu.Lock()
 	defer r.reopening.mu.Unlock()
 	if asked, underWay := r.reopening.laneFor(session); r.board.Session(session) != nil || underWay && asked != lane {
-		return nil, lanes.ErrNotReopenable
+		return nil, r.confirmed(ctx, nil, lanes.ErrNotReopenable)
 	}
 	ended, err := r.EndedSession(ctx, session)
 	if !errors.Is(err, lanes.ErrSessionEnded) {
@@ -200,7 +200,7 @@ func (r *Range) StaffReopen(ctx context.Context, staff string, session, lane uui
 	}
 	switch _, err := r.Session(ctx, lanes.ReopenedAs(session)); {
 	case err == nil, errors.Is(err, lanes.ErrSessionEnded):
-		return nil, lanes.ErrNotReopenable
+		return nil, r.confirmed(ctx, nil, lanes.ErrNotReopenable)
 	case !errors.Is(err, lanes.ErrSessionNotFound):
 		return nil, err
 	}
@@ -276,11 +276,11 @@ func (r *Range) Clear(ctx context.Context, staff string, command lanes.Clear) er
 		return p.ID != command.Purchase || command.Session != uuid.Nil && command.Session != p.Session
 	})
 	if len(found) == 0 {
-		return lanes.ErrPurchaseNotFound
+		return r.confirmed(ctx, nil, lanes.ErrPurchaseNotFound)
 	}
 	open := found[0]
 	if slices.ContainsFunc(found, func(p lanes.OpenPurchase) bool { return p.Session != open.Session }) {
-		return lanes.ErrPurchaseNotUnique
+		return r.confirmed(ctx, nil, lanes.ErrPurchaseNotUnique)
 	}
 	command.Session = open.Session
 	_, err := r.ask(ctx, open.Lane, &request{ctx: ctx, command: command, by: lanes.ByStaff, who: staff})
@@ -397,14 +397,31 @@ func (r *Range) confirmed(ctx context.Context, key *lanes.Key, err error) error 
 	if err == nil || isPassing(err) {
 		return err
 	}
-	confirmed := r.committer.Writable() && r.Confirmed(ctx)
-	switch {
-	case r.committer.IsFenced():
+	switch owns := r.stillOwns(ctx); {
+	case errors.Is(owns, lanes.ErrNotOwner):
 		return lanes.ErrNotOwner
-	case !confirmed && key != nil:
+	case owns != nil && key != nil:
 		return lanes.ErrStoreUnavailable
 	}
 	return err
+}
+
+// stillOwns returns nil once the store has confirmed that nobody has claimed the range since. Errors: ErrNotOwner,
+// ErrStoreUnavailable while it does not answer, ErrTimeout.
+func (r *Range) stillOwns(ctx context.Context) error {
+	var err error = lanes.ErrStoreUnavailable
+	if r.committer.Writable() {
+		err = r.Confirm(ctx)
+	}
+	switch {
+	case r.committer.IsFenced(), errors.Is(err, lanes.ErrNotOwner):
+		return lanes.ErrNotOwner
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return lanes.ErrTimeout
+	}
+	return lanes.ErrStoreUnavailable
 }
 
 // follow prepares a request for the lane that the session is on, and another one for the next lane if it
@@ -442,13 +459,19 @@ func freeKey(q *request, err error) error {
 	return err
 }
 
-// ask sends the request to the lane and waits for the reply.
+// ask sends the request to the lane and waits for the reply. Where that has changed nothing, as the lane is so already,
+// the store confirms that it is: what is saved needs no such read.
 func (r *Range) ask(ctx context.Context, lane uuid.UUID, q *request) (*lanes.SessionView, error) {
 	q.reply = make(chan reply, 1)
 	q.begin(r.metrics.Tracer)
 	r.addresses.sendTo(lane, q)
 	select {
 	case answer := <-q.reply:
+		if answer.err == nil && q.unchanged {
+			if err := r.stillOwns(ctx); err != nil {
+				return nil, err
+			}
+		}
 		return answer.view, answer.err
 	case <-ctx.Done():
 		return nil, lanes.ErrTimeout
@@ -489,6 +512,9 @@ func (r *Range) addMinutes(ctx context.Context, event lanes.Logged, minutes int)
 func (r *Range) lastReply(q *request) (*lanes.SessionView, error) {
 	select {
 	case answer := <-q.reply:
+		if answer.err == nil && q.unchanged {
+			return nil, context.Cause(r.life)
+		}
 		return answer.view, answer.err
 	default:
 	}

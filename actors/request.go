@@ -38,15 +38,16 @@ type request struct {
 	reply    chan reply         // of one; nil when nobody waits (timer, hardware)
 	done     func(saved bool)   // nil, or called once with how it ended
 
-	at       lanes.Instant     // from when it counts: its arrival if it closes or reports, else when it was decided
-	closed   lanes.Instant     // when its fire line was closed before it came to the lane; zero: it was not
-	arrived  lanes.Instant     // when it first reached a lane
-	decided  time.Duration     // when it was decided, on the monotonic clock
-	kept     *lanes.KeptAnswer // its answer, saved for its idempotency key
-	session  uuid.UUID         // on the lane when it was decided, or afterwards
-	answered bool              // its duration is counted
-	saved    atomic.Bool       // its change is durable, whether or not its lane knows
-	traced   *tracedRequest    // nil: nothing is traced
+	at        lanes.Instant     // from when it counts: its arrival if it closes or reports, else when it was decided
+	closed    lanes.Instant     // when its fire line was closed before it came to the lane; zero: it was not
+	arrived   lanes.Instant     // when it first reached a lane
+	decided   time.Duration     // when it was decided, on the monotonic clock
+	kept      *lanes.KeptAnswer // its answer, saved for its idempotency key
+	session   uuid.UUID         // on the lane when it was decided, or afterwards
+	answered  bool              // its duration is counted
+	unchanged bool              // the lane was as it asks for: it has changed nothing, and nothing is saved
+	saved     atomic.Bool       // its change is durable, whether or not its lane knows
+	traced    *tracedRequest    // nil: nothing is traced
 }
 
 type reply struct {

@@ -146,12 +146,7 @@ func (s *Reservations) EndReservation(ctx context.Context, id uuid.UUID, key *la
 			}
 		}
 		if len(ops) == 0 {
-			// Another process may have claimed the range, and reserved the lanes.
-			err := s.r.confirmed(ctx, key, lanes.ErrReservationNotFound)
-			if errors.Is(err, lanes.ErrReservationNotFound) {
-				return false, nil
-			}
-			return false, err
+			return false, s.r.stillOwns(ctx) // another process may have claimed the range, and reserved the lanes
 		}
 		return s.r.together(ctx, posRequester(ctx), ops, claim, func([]lanes.Decided) {})
 	})

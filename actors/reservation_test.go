@@ -472,6 +472,12 @@ func TestAReservationOutlivesATakeOver(t *testing.T) {
 func TestThereIsNothingToEndOnlyForTheOwnerOfTheRange(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		require.NoError(t, f.EndReservation(f.requestContext(), uuid.New(), nil))
+		f.store.unreadable.Store(true)
+		require.ErrorIs(t, f.EndReservation(f.requestContext(), uuid.New(), nil), lanes.ErrStoreUnavailable)
+		ctx, giveUp := context.WithCancel(t.Context())
+		giveUp()
+		require.ErrorIs(t, f.EndReservation(ctx, uuid.New(), nil), lanes.ErrTimeout)
+		f.store.unreadable.Store(false)
 		f.claimElsewhere()
 		require.ErrorIs(t, f.EndReservation(f.requestContext(), uuid.New(), nil), lanes.ErrNotOwner)
 	})

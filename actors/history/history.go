@@ -187,9 +187,9 @@ func (r *Reader) Answer(ctx context.Context, name string) (lanes.KeptAnswer, err
 	return kept, nil
 }
 
-// Confirmed reports whether the store has confirmed that nobody has claimed the range since.
-func (r *Reader) Confirmed(ctx context.Context) bool {
-	return r.outcome(ctx, r.deps.Store.Confirm(ctx, r.deps.Of)) == nil
+// Confirm returns nil once the store has confirmed that nobody has claimed the range since.
+func (r *Reader) Confirm(ctx context.Context) error {
+	return r.outcome(ctx, r.deps.Store.Confirm(ctx, r.deps.Of))
 }
 
 // page returns what was read, or the error for the client.

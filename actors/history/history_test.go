@@ -257,11 +257,11 @@ func TestAnAnswerThatTheStoreHasLost(t *testing.T) {
 func TestTheEpochIsConfirmed(t *testing.T) {
 	m := &memory{}
 	r, _ := newReader(m)
-	require.True(t, r.Confirmed(context.Background()))
+	require.NoError(t, r.Confirm(context.Background()))
 	m.err = errors.New("away")
-	require.False(t, r.Confirmed(context.Background()))
+	require.ErrorIs(t, r.Confirm(context.Background()), lanes.ErrStoreUnavailable)
 	require.False(t, m.fenced)
 	m.err = store.ErrFenced
-	require.False(t, r.Confirmed(context.Background()))
+	require.ErrorIs(t, r.Confirm(context.Background()), lanes.ErrNotOwner)
 	require.True(t, m.fenced)
 }
