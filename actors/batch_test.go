@@ -269,7 +269,8 @@ func TestAStopClosesWhileAnotherLaneIsBusy(t *testing.T) {
 	}, withLanes(2))
 }
 
-// A session that is just moving has its line closed where it comes to, whatever becomes of the store then.
+// A session that is just moving is stopped before its line opens where it comes to, whatever becomes of the store then,
+// and however long the batch waits for its other lanes.
 func TestTheStopOfABatchClosesTheLaneThatASessionComesTo(t *testing.T) {
 	for name, move := range map[string]func(f *fixture, session uuid.UUID) error{
 		"by itself": func(f *fixture, session uuid.UUID) error { return f.tryMove(session, 1) },
@@ -280,10 +281,11 @@ func TestTheStopOfABatchClosesTheLaneThatASessionComesTo(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			var recorder driverRecorder
 			runFixture(t, func(t *testing.T, f *fixture) {
 				session, paused := f.create(0, 30), f.create(2, 30)
 				f.advance(10 * time.Minute)
-				resolve := f.blockNextFlush(func(flush func() error) error { return flush() })
+				resolve, begun := f.blockNextFlush(func(flush func() error) error { return flush() }), time.Now()
 				moved := f.runAsync(func() error { return move(f, session) })
 				asked := f.batchAsync(false, stopOf(session), pauseOf(paused))
 				f.requireOpen()
@@ -292,6 +294,7 @@ func TestTheStopOfABatchClosesTheLaneThatASessionComesTo(t *testing.T) {
 				require.NoError(t, <-moved)
 				require.Equal(t, 1, f.laneOfSession(session))
 				f.requireOpen()
+				require.False(t, recorder.everOpened(f.laneID(1), begun))
 				release()
 				require.NoError(t, <-asked)
 				f.advance(time.Second)
@@ -302,7 +305,7 @@ func TestTheStopOfABatchClosesTheLaneThatASessionComesTo(t *testing.T) {
 				f.create(1, 30)
 				f.create(0, 30)
 				f.requireOpen(0, 1)
-			}, withLanes(3))
+			}, withLanes(3), withRecorder(&recorder))
 		})
 	}
 }

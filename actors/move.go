@@ -42,10 +42,11 @@ type (
 		supervised.Taken
 		ticket  *ticket
 		lane    lanes.Lane
-		moved   *request       // that the source has decided
-		sent    time.Time      // if that is traced
-		closing []*request     // that arrived for the session at the lane it left
-		lost    *lanes.Instant // unprovenSince of that
+		moved   *request        // that the source has decided
+		sent    time.Time       // if that is traced
+		closing []*request      // that arrived for the session at the lane it left
+		ahead   []*closingAhead // likewise
+		lost    *lanes.Instant  // unprovenSince of that
 	}
 )
 
@@ -127,7 +128,8 @@ func (l *laneActor) dropTicket(m *dropTicket) {
 func (l *laneActor) handOver(q *request, lane lanes.Lane) {
 	m := &movedIn{
 		ticket: q.ticket, lane: lane, moved: q,
-		closing: l.queue.takeFollowing(lane.Session.ID), lost: l.unprovenSince(q.at),
+		closing: l.queue.takeFollowing(lane.Session.ID), ahead: l.queue.aheadOf(lane.Session.ID),
+		lost: l.unprovenSince(q.at),
 	}
 	if q.traced != nil {
 		m.sent = time.Now()
@@ -139,6 +141,7 @@ func (l *laneActor) handOver(q *request, lane lanes.Lane) {
 // the session twice or not at all; a hold that came meanwhile waits here and is next.
 func (l *laneActor) movedIn(m *movedIn) {
 	l.queue.closing = append(m.closing, l.queue.closing...)
+	l.follow(m.ahead)
 	if l.ticket != m.ticket {
 		return // the lane panicked meanwhile and was loaded with the session
 	}

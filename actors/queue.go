@@ -126,6 +126,16 @@ func (w *queue) takeFollowing(session uuid.UUID) (taken []*request) {
 	return taken
 }
 
+// aheadOf returns what closes the session and is decided elsewhere.
+func (w *queue) aheadOf(session uuid.UUID) (following []*closingAhead) {
+	for _, m := range w.ahead {
+		if slices.ContainsFunc(m.closing, func(q *request) bool { return q.closesSession() == session }) {
+			following = append(following, m)
+		}
+	}
+	return following
+}
+
 // takeClosings takes out the stops and pauses of sessions.
 func (w *queue) takeClosings() (taken []*request) {
 	w.closing = slices.DeleteFunc(w.closing, func(q *request) bool {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -45,11 +46,37 @@ type together struct {
 	decided []lanes.Decided
 	became  map[uuid.UUID]lanes.Lane
 	ahead   []closedAhead // by operation, once hardware has closed for any of them
-	told    []uuid.UUID   // every lane whose hardware has closed for one
+	told    toldLanes
 	write   *commit.Write
 	kept    *lanes.KeptAnswer
 	claim   *idempotency.Claim
 	ended   chan commit.Outcome // of one
+}
+
+// toldLanes are those whose hardware has closed for operations: also lanes that a session has come to from another one.
+// Lanes call add, which does not block.
+type toldLanes struct {
+	mu    sync.Mutex
+	lanes []uuid.UUID
+	over  bool
+}
+
+// add notes the lane, which is to be told when that is over; false: it is.
+func (t *toldLanes) add(lane uuid.UUID) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.over {
+		t.lanes = append(t.lanes, lane)
+	}
+	return !t.over
+}
+
+// end returns the lanes, to which none is added any more.
+func (t *toldLanes) end() []uuid.UUID {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.over = true
+	return t.lanes
 }
 
 // closedAhead is what a lane whose hardware has closed for an operation was told; zero: none was told for it.
@@ -65,9 +92,10 @@ type (
 		ticket  *ticket
 		lane    lanes.Lane
 		of      *together
-		sent    time.Time      // once it was saved
-		closing []*request     // that arrived for its session at the lane that this has left
-		lost    *lanes.Instant // unprovenSince of that
+		sent    time.Time       // once it was saved
+		closing []*request      // that arrived for its session at the lane that this has left
+		ahead   []*closingAhead // likewise
+		lost    *lanes.Instant  // unprovenSince of that
 	}
 	movedAway struct { // what was saved, for the lane that the session has moved to
 		supervised.Taken
@@ -280,14 +308,14 @@ func (t *together) closeAhead() {
 		tell[op.Lane].closing = append(tell[op.Lane].closing, q)
 	}
 	for lane, m := range tell {
-		t.told = append(t.told, lane)
+		t.told.add(lane)
 		t.r.addresses.sendTo(lane, m)
 	}
 }
 
 // endAhead lets the hardware be as its lanes are.
 func (t *together) endAhead() {
-	for _, lane := range t.told {
+	for _, lane := range t.told.end() {
 		t.r.addresses.sendTo(lane, &closingOver{t})
 	}
 }
@@ -317,8 +345,9 @@ func (t *together) closeAlone() {
 // ofClosed returns what the client hears where the operations were not done and hardware has closed for some: those are
 // carried out all the same, unless the range has ended.
 func (t *together) ofClosed(err error) error {
+	closed := slices.ContainsFunc(t.ahead, func(c closedAhead) bool { return c.request != nil })
 	switch {
-	case !t.each || len(t.told) == 0:
+	case !t.each || !closed:
 		return err
 	case errors.Is(err, lanes.ErrNotOwner):
 		return lanes.ErrNotOwnerClosed
@@ -510,7 +539,7 @@ func (l *laneActor) returnDelayed(m *returnDelayed) {
 
 // movedAway hands the session on with what waits here to close its fire line, before anything opens there.
 func (l *laneActor) movedAway(m *movedAway) {
-	m.to.closing = l.queue.takeFollowing(m.session)
+	m.to.closing, m.to.ahead = l.queue.takeFollowing(m.session), l.queue.aheadOf(m.session)
 	m.to.lost = l.unprovenSince(m.to.of.requests[0].at)
 	l.r.tree.Send(m.to.ticket.pid, m.to)
 }
@@ -518,6 +547,7 @@ func (l *laneActor) movedAway(m *movedAway) {
 // returned puts in force what was saved.
 func (l *laneActor) returned(m *returned) {
 	l.queue.closing = append(m.closing, l.queue.closing...)
+	l.follow(m.ahead)
 	if l.ticket != m.ticket {
 		return // the lane panicked meanwhile and was loaded with it
 	}
@@ -546,5 +576,14 @@ func (l *laneActor) closeFor(m *closingAhead) {
 		l.closeAhead(cause)
 	} else {
 		l.openFor(cause)
+	}
+}
+
+// follow keeps the fire line closed for operations for which the lane that a session has left had closed.
+func (l *laneActor) follow(ahead []*closingAhead) {
+	for _, m := range ahead {
+		if m.of.told.add(l.id) {
+			l.queue.ahead = append(l.queue.ahead, m)
+		}
 	}
 }
