@@ -129,7 +129,7 @@ type Committer struct {
 	lastFlush   time.Time // when the last flush became durable, zero before the first
 	figures     Figures
 	lookups     []lookup
-	drained     []chan struct{}
+	drained     []drain
 	abandoned   Abandoned
 	fenced      atomic.Bool
 }
@@ -239,10 +239,17 @@ func (c *Committer) Checkpoint() {
 func (c *Committer) nextBatch() (batch store.Batch, found bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.drained = slices.DeleteFunc(c.drained, func(d drain) bool {
+		drained := !c.storeDown && !c.checkpoint && !slices.Contains(c.saveQueue, d.last)
+		if drained {
+			close(d.done)
+		}
+		return drained
+	})
 	if c.closed || c.quitting() || (len(c.saveQueue) == 0 && !c.checkpoint && !c.storeDown) {
 		c.flushing = false
-		for _, done := range c.drained {
-			close(done)
+		for _, d := range c.drained {
+			close(d.done)
 		}
 		c.drained = nil
 		return store.Batch{}, false

@@ -15,6 +15,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
+	"rangegate/actors/clock"
 	"rangegate/actors/clock/clocktest"
 	"rangegate/actors/commit"
 	"rangegate/actors/idempotency"
@@ -168,6 +169,35 @@ func TestTheFirstFlushHasACheckpoint(t *testing.T) {
 			require.NoError(t, f.Drain(t.Context()))
 		}
 		require.Equal(t, []bool{true, false}, checkpoints)
+	})
+}
+
+// A range that is handed over is saved up to when that was asked for, however much comes meanwhile.
+func TestABusyRangeIsDrained(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		f.store.setHook(func(_ store.Batch, flush func() error) error {
+			time.Sleep(100 * time.Millisecond)
+			return flush()
+		})
+		busy, rest := context.WithCancel(t.Context())
+		var saving sync.WaitGroup
+		save := func(done func(commit.Outcome)) {
+			f.Save(&commit.Write{Lanes: []lanes.Lane{{ID: uuid.New()}}, Done: done})
+		}
+		saving.Go(func() {
+			for clock.Sleep(busy, 20*time.Millisecond) {
+				save(func(commit.Outcome) {})
+			}
+		})
+		time.Sleep(time.Second)
+		var waited atomic.Bool
+		save(func(outcome commit.Outcome) { waited.Store(outcome == commit.Saved) })
+		drain, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		require.NoError(t, f.Drain(drain))
+		require.True(t, waited.Load())
+		rest()
+		saving.Wait()
 	})
 }
 

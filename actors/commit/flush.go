@@ -217,7 +217,14 @@ func (c *Committer) batchSize() (writes, clients int) {
 	return len(c.batch), clients
 }
 
-// Drain waits until nothing waits to be saved, or returns the error of ctx.
+// drain is somebody who waits until what waited is saved.
+type drain struct {
+	last *Write // nil: a checkpoint, or what was under way
+	done chan struct{}
+}
+
+// Drain waits until what waits to be saved is saved, or returns the error of ctx. What comes meanwhile it does not wait
+// for: on a busy range there is always more.
 func (c *Committer) Drain(ctx context.Context) error {
 	c.mu.Lock()
 	if !c.flushing {
@@ -225,7 +232,11 @@ func (c *Committer) Drain(ctx context.Context) error {
 		return nil
 	}
 	done := make(chan struct{})
-	c.drained = append(c.drained, done)
+	var last *Write
+	if len(c.saveQueue) > 0 {
+		last = c.saveQueue[len(c.saveQueue)-1]
+	}
+	c.drained = append(c.drained, drain{last, done})
 	c.mu.Unlock()
 	select {
 	case <-done:
