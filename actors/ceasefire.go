@@ -38,7 +38,7 @@ type (
 		span  lanes.Span
 		noted *tracedHold    // nil: nothing is traced
 		reply chan liftReply // of one
-		saved atomic.Bool    // its end is durable
+		given atomic.Bool    // the store has its end, or is about to get it
 	}
 	liftReply struct {
 		progress *holds.Progress
@@ -69,16 +69,23 @@ func (r *Range) Hold(ctx context.Context, scope lanes.Scope, who string) (lanes.
 	ctx, cancel := r.withPatience(ctx)
 	defer cancel()
 	r.addresses.sendRoot(m)
-	var reached lanes.Reached
+	var progress *holds.Progress
 	select {
-	case progress := <-m.reply:
-		reached = progress.Await(ctx)
-		m.noted.recordReached(reached, progress)
+	case progress = <-m.reply:
 	case <-ctx.Done():
-		err := r.outOfPatience(lanes.ErrNotOwnerClosed)
-		m.noted.recordFailed(err)
-		return lanes.Reached{}, err
+		select {
+		case progress = <-m.reply: // before the range stopped
+		default:
+			err := r.outOfPatience(lanes.ErrNotOwnerClosed)
+			if errors.Is(err, lanes.ErrStarting) { // it may be set, and what closes needs no answer
+				err = lanes.ErrTimeout
+			}
+			m.noted.recordFailed(err)
+			return lanes.Reached{}, err
+		}
 	}
+	reached := progress.Await(ctx)
+	m.noted.recordReached(reached, progress)
 	if !reached.Saved && r.committer.IsFenced() { // the new owner does not know of the hold
 		return lanes.Reached{}, lanes.ErrNotOwnerClosed
 	}
@@ -129,7 +136,7 @@ func (r *Range) Lift(ctx context.Context, scope lanes.Scope, press uuid.UUID, wh
 	default:
 	}
 	err := error(lanes.ErrTimeout)
-	if !m.saved.Load() {
+	if !m.given.Load() {
 		err = r.outOfPatience(lanes.ErrNotOwner)
 	}
 	m.noted.recordFailed(err)
@@ -218,14 +225,12 @@ func (a *rangeActor) liftHold(m *liftHold) {
 	w := &commit.Write{Holds: &change.Record, Acts: change.Acts, Trace: m.trace, Span: m.span}
 	w.Done = func(outcome commit.Outcome) {
 		m.noted.noteFlush(w)
-		switch outcome {
-		case commit.Saved:
-			m.saved.Store(true)
-		case commit.Fenced, commit.Lost: // the tree is about to be stopped
+		if outcome == commit.Fenced || outcome == commit.Lost { // the tree is about to be stopped
 			m.answer(liftReply{nil, outcome.Err()})
 		}
 		r.addresses.sendRoot(&holdLifted{m, change.Record.Version, outcome})
 	}
+	m.given.Store(true)
 	r.committer.Save(w)
 }
 

@@ -276,3 +276,24 @@ func testKillDuringLift(t *testing.T, point *killPoint, crossing func(*fixture) 
 		f.requireHeld(want...)
 	}, withBays)
 }
+
+// The range stops while the end of a hold is on its way to the store: whoever has asked for it is not told that nothing
+// was changed.
+func TestTheEndOfAHoldIsBeingSavedAsItsRangeStops(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		f.setHold(rangeScope)
+		release := f.blockFlushes()
+		lifted := f.runAsync(func() error { return f.tryLiftHold(rangeScope) })
+		ctx, cancel := withDeadline(t, 300*time.Millisecond)
+		defer cancel()
+		stopped := f.runAsync(func() error { return f.gateway.StopRange(ctx, f.settings.Layout.Range) })
+		require.ErrorIs(t, f.answerOf(lifted, 300*time.Millisecond), lanes.ErrTimeout)
+		release()
+		require.Error(t, f.answerOf(stopped, time.Second), "what was asked for is not known to be saved")
+		require.NoError(t, f.gateway.StartRange(f.Context(), f.settings))
+		synctest.Wait()
+		again, err := f.gateway.Range(f.settings.Layout.Range)
+		require.NoError(t, err)
+		require.Empty(t, again.Holds().InForce)
+	})
+}
