@@ -20,6 +20,7 @@ type Decision struct {
 	Held     bool          `json:"held,omitempty"`
 	Minutes  int           `json:"minutes,omitempty"`     // that were sold, or with a minus taken away
 	Phase    Phase         `json:"phase,omitempty"`       // that a session was created in
+	ByHand   bool          `json:"by_hand,omitempty"`     // it was created paused, and no hold's end resumes it
 	Advanced time.Duration `json:"advanced_ns,omitempty"` // Session.Advanced when it was decided
 
 	Told []time.Duration `json:"told_ns,omitempty"` // the times left that were told
@@ -29,11 +30,11 @@ type Decision struct {
 	// it was.
 	Grace   time.Duration `json:"grace_ns,omitempty"`
 	InGrace time.Duration `json:"in_grace_ns,omitempty"`
-	// Of a session with an open end: that itself, where it was created; from when on nobody could prove that its line
-	// was open, counted as Passed is, nil: that was known; and Session.Uncharged.
+	// Of a session with an open end: that itself, where it was created; and from when on nobody could prove that its
+	// line was open, counted as Passed is, nil: that was known.
 	OpenEnd   time.Duration  `json:"open_end_ns,omitempty"`
 	Unproven  *time.Duration `json:"unproven_ns,omitempty"`
-	Uncharged time.Duration  `json:"uncharged_ns,omitempty"`
+	Uncharged time.Duration  `json:"uncharged_ns,omitempty"` // Session.Uncharged when it was decided
 }
 
 // MadeAt returns when the decision was made, by the wall clock: at is the time of the event that follows from it.

@@ -11,7 +11,7 @@ const ReopenWithin = 10 * time.Minute
 
 // Reopen goes on with a session that has ended, on a free lane, with the minutes that it had left, rounded
 // up. It is a session of its own: each has one end, which the POS was told of. It is paused if the other one
-// was when it ended.
+// was when it ended, and a hold's end does not resume it then. What staff have to make up for goes along.
 type Reopen struct{ Ended Ended }
 
 // Name implements Command.
@@ -48,11 +48,16 @@ func (cmd Reopen) decide(now Instant, c *Change) error {
 	if err := create.decide(now, c); err != nil {
 		return err
 	}
-	if s := *c.Lane.Session; was.Phase == Paused && !was.ByHold && s.Phase == Running {
-		s = s.pause(now, false)
-		c.addEvent(SessionPaused, &s, c.Lane.ID, now)
-		c.setSession(s, now)
-		c.decision.Phase = s.Phase
+	s := *c.Lane.Session
+	s.RanOn = was.RanOn
+	if was.Phase == Paused && !was.ByHold && s.Phase != Waiting {
+		if s.Phase == Running {
+			s = s.pause(now, false)
+			c.addEvent(SessionPaused, &s, c.Lane.ID, now)
+		}
+		s.ByHold = false
+		c.decision.Phase, c.decision.ByHand = s.Phase, true
 	}
+	c.setSession(s, now)
 	return nil
 }

@@ -163,7 +163,7 @@ func (l *life) decide(event lanes.Event, d lanes.Decision) (lanes.Change, error)
 	if d.Command == pauseName || event.Kind == lanes.SessionBeyond {
 		now.Wall = now.Wall.Add(d.Stepped)
 	}
-	lane = unproven(inGrace(lane, d.InGrace), d)
+	lane = unproven(inGrace(uncharged(lane, d.Uncharged), d.InGrace), d.Unproven)
 	if lane.Session != nil {
 		now.Mono = lane.Session.Since.Mono + d.Passed
 	}
@@ -186,6 +186,11 @@ func (l *life) decide(event lanes.Event, d lanes.Decision) (lanes.Change, error)
 			return paused, fmt.Errorf("%s: the pause that it was reopened in is refused: %w", event.Kind, err)
 		}
 		change.Lane, change.Events = paused.Lane, append(change.Events, paused.Events...)
+	}
+	if d.ByHand && change.Lane.Session != nil {
+		paused := *change.Lane.Session
+		paused.ByHold = false
+		change.Lane.Session = &paused
 	}
 	// purchases have events and minutes, and are nothing more here
 	if s := change.Lane.Session; s != nil && s.Purchase != nil {
@@ -212,15 +217,26 @@ func inGrace(lane lanes.Lane, grace time.Duration) lanes.Lane {
 	return lane
 }
 
-// unproven returns the lane with a session of which that can be proven, and is charged, that the decision says.
-func unproven(lane lanes.Lane, d lanes.Decision) lanes.Lane {
+// uncharged returns the lane with a session that was not charged for so long.
+func uncharged(lane lanes.Lane, locked time.Duration) lanes.Lane {
+	if lane.Session == nil || locked == 0 {
+		return lane
+	}
+	s := *lane.Session
+	s.Left += locked
+	lane.Session = &s
+	return lane
+}
+
+// unproven returns the lane with a session of which nobody can prove the line so long after its clock has started; nil:
+// that is known.
+func unproven(lane lanes.Lane, after *time.Duration) lanes.Lane {
 	if lane.Session == nil || !lane.Session.HasOpenEnd() {
 		return lane
 	}
 	s := *lane.Session
-	s.Left += d.Uncharged
-	if s.Unproven = nil; d.Unproven != nil {
-		s.Unproven = new(s.Since.Add(*d.Unproven))
+	if s.Unproven = nil; after != nil {
+		s.Unproven = new(s.Since.Add(*after))
 	}
 	lane.Session = &s
 	return lane

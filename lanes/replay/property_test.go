@@ -96,6 +96,12 @@ func TestTheRecordGivesTheSameSessionsAgain(t *testing.T) {
 			"begin":     func(t *rapid.T) { w.decide(w.drawLane(t), lanes.Begin{}) },
 			"warn":      func(t *rapid.T) { w.decide(w.drawLane(t), lanes.Warn{}) },
 			"go beyond": func(t *rapid.T) { w.decide(w.drawLane(t), lanes.GoBeyond{}) },
+			"opened late": func(t *rapid.T) {
+				lane, from := w.drawLane(t), w.now.Add(-max(0, age()))
+				if locked := w.lanes[lane].LockedFor(from, w.now); locked > 0 {
+					w.decide(lane, lanes.OpenedLate{Session: w.lanes[lane].Session.ID, Locked: locked})
+				}
+			},
 			"link lost": func(t *rapid.T) { w.loseLink(w.drawLane(t)) },
 			"link up":   func(t *rapid.T) { w.linkUp(t, w.drawLane(t)) },
 			"link lost beyond what was sold, and up": func(t *rapid.T) {

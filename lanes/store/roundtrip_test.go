@@ -285,6 +285,7 @@ func decisions() *rapid.Generator[lanes.Decision] {
 			Passed: time.Duration(rapid.Int64().Draw(t, "passed")), Late: time.Duration(rapid.Int64().Draw(t, "late")),
 			Stepped: time.Duration(rapid.Int64().Draw(t, "stepped")),
 			Minutes: rapid.Int().Draw(t, "minutes"), Phase: lanes.Phase(names().Draw(t, "phase")),
+			ByHand:   rapid.Bool().Draw(t, "by hand"),
 			Advanced: time.Duration(rapid.Int64().Draw(t, "advanced")),
 			Told: durations().Filter(func(all []time.Duration) bool { return all == nil || len(all) > 0 }).
 				Draw(t, "told"),
