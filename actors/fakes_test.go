@@ -244,6 +244,27 @@ func (f *fixture) blockFlushes() (release func()) {
 	return release
 }
 
+// hangFlushesFrom makes the first flush that matches, and all after it, hang until release is called: each of their
+// tries ends unanswered until then.
+func (f *fixture) hangFlushesFrom(match func(store.Batch) bool) (release func()) {
+	held := make(chan struct{})
+	f.store.setHook(faultFrom(match, func(ctx context.Context, _ store.Batch, flush func() error) error {
+		select {
+		case <-held:
+			return flush()
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}))
+	return func() {
+		close(held)
+		f.advance(triedWithin)
+	}
+}
+
+// triedWithin is how long it takes at most until the next try of a flush.
+const triedWithin = 2 * time.Second
+
 // blockFlushesFrom makes the first flush that matches, and all after it, wait until release is called or the test ends.
 func (f *fixture) blockFlushesFrom(match func(store.Batch) bool) (release func()) {
 	held := make(chan struct{})

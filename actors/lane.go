@@ -74,10 +74,11 @@ type pendingSave struct {
 	change  lanes.Change
 	events  []lanes.Logged
 	kept    *lanes.KeptAnswer
-	lanes   []lanes.Lane  // of the change: this one, and the destination of a move
-	inForce bool          // it closes, and is the lane in force although it is not saved
-	shown   bool          // on the board; the committer's
-	write   *commit.Write // of the change
+	lanes   []lanes.Lane   // of the change: this one, and the destination of a move
+	inForce bool           // it closes, and is the lane in force although it is not saved
+	shown   bool           // on the board; the committer's
+	locked  *lanes.Instant // lockedSince, once it is saved
+	write   *commit.Write  // of the change
 }
 
 // The messages of a lane besides *request. Others stand with what they are about: link.go, reports.go,
@@ -143,7 +144,7 @@ func (l *laneActor) Receive(ctx actor.Context, message any) {
 		l.arm()
 	case *resumeReports:
 		if m.life == l {
-			l.queue.reportsPaused, l.queue.warningsPaused, l.queue.startsPaused = false, false, false
+			l.queue.resume()
 		}
 	case *lookedUp:
 		l.lookedUp(m)
@@ -188,7 +189,7 @@ func (l *laneActor) Receive(ctx actor.Context, message any) {
 	case *returned:
 		l.returned(m)
 	case *movedAway:
-		l.movedAway(m)
+		l.handOn(m.ticket)
 	case *closingAhead:
 		l.closeFor(m)
 	case *closingOver:
@@ -522,7 +523,11 @@ func (l *laneActor) settle(m *saveResult) {
 	switch m.outcome {
 	case commit.Saved:
 		if !p.inForce {
+			if !p.request.reports() { // a session begins when its customer entered, however late that is known
+				p.locked = l.lockedSince(p.request.session, p.request.at)
+			}
 			l.swap(p.change.Lane, p.change.Other)
+			l.openedLate(p.locked)
 			l.openFor(p.request)
 			l.r.purchases.Start(l.lane, p.request.span())
 		}
@@ -617,12 +622,42 @@ func (l *laneActor) want(lane lanes.Lane) {
 	l.link.want(state, l.now)
 }
 
+// lockedSince returns since when this lane has locked its line for the session while what was decided then was being
+// saved: the deadline that it has here, what came to close it, or since it was decided. nil: its start had come, and
+// its hardware may have begun it.
+func (l *laneActor) lockedSince(session uuid.UUID, decided lanes.Instant) *lanes.Instant {
+	if l.lane.StartDue(decided) {
+		return nil
+	}
+	locked := l.queue.firstClosing(session, l.lane.OpenUntil(session, decided))
+	if locked.Before(decided) {
+		locked = decided
+	}
+	return &locked
+}
+
+// openedLate has the session get the time back that was counted since then, as its line opens only now: the store was
+// away meanwhile. What closes it again, and came meanwhile, counts from its arrival. nil: nothing is known.
+func (l *laneActor) openedLate(locked *lanes.Instant) {
+	if locked == nil {
+		return
+	}
+	session := sessionOn(l.lane)
+	lockedFor := l.lane.LockedFor(*locked, l.queue.firstClosing(session, l.now))
+	if lockedFor > commit.SlowAfter {
+		l.queue.openedLate = &request{
+			ctx: context.Background(), command: lanes.OpenedLate{Session: session, Locked: lockedFor},
+			by: lanes.ByTimer, arrived: l.now,
+		}
+	}
+}
+
 // answer ends a request that succeeded: what it changed is saved. Its events were announced when they were.
 func (l *laneActor) answer(p *pendingSave) {
 	q := p.request
 	q.claim.Settle(p.kept)
 	if q.ticket != nil {
-		l.handOver(q, *p.change.Other)
+		l.handOver(p)
 	}
 	q.end(true)
 	l.r.observeTurn(p.change)
@@ -682,6 +717,8 @@ func (l *laneActor) putBack(q *request) {
 			l.queue.warningsPaused = true
 		case lanes.Begin:
 			l.queue.startsPaused = true
+		case lanes.OpenedLate:
+			l.queue.openedLate, l.queue.openedLatePaused = q, true
 		default:
 			return
 		}

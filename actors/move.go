@@ -24,6 +24,8 @@ type ticket struct {
 	used atomic.Bool  // whoever decides has it, or nobody will
 	void *atomic.Bool // the lane panicked meanwhile and has forgotten the ticket
 	lent bool         // for several operations: see together.go
+
+	moved *returned // nil, or what was saved of the lane that its session has moved to, until it is handed on
 }
 
 type (
@@ -47,6 +49,7 @@ type (
 		closing []*request      // that arrived for the session at the lane it left
 		ahead   []*closingAhead // likewise
 		lost    *lanes.Instant  // unprovenSince of that
+		locked  *lanes.Instant  // lockedSince of that
 	}
 )
 
@@ -125,11 +128,12 @@ func (l *laneActor) dropTicket(m *dropTicket) {
 }
 
 // handOver sends the destination of the move what was saved, with the closing requests for the session that wait here.
-func (l *laneActor) handOver(q *request, lane lanes.Lane) {
+func (l *laneActor) handOver(p *pendingSave) {
+	q, lane := p.request, *p.change.Other
 	m := &movedIn{
 		ticket: q.ticket, lane: lane, moved: q,
 		closing: l.queue.takeFollowing(lane.Session.ID), ahead: l.queue.aheadOf(lane.Session.ID),
-		lost: l.unprovenSince(q.at),
+		locked: p.locked, lost: l.unprovenSince(q.at),
 	}
 	if q.traced != nil {
 		m.sent = time.Now()
@@ -147,6 +151,7 @@ func (l *laneActor) movedIn(m *movedIn) {
 	}
 	l.ticket = nil
 	l.swap(m.lane.UnprovenSince(m.lost), nil)
+	l.openedLate(m.locked)
 	l.arrive(m.lost)
 	m.moved.recordArrival(l.r, l.lane, m.sent)
 	l.openFor(m.moved)

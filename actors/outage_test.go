@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -336,6 +337,7 @@ func TestACreateThatHangsTakesEffectOnceItIsSaved(t *testing.T) {
 
 // The old deadline passes while it is unknown whether the new one is saved: the lane is locked until it is known.
 func TestADeadlinePassesWhileAnExtensionHangs(t *testing.T) {
+	const lockedFor = 3 * time.Second
 	for ending, resolution := range resolutions {
 		t.Run(ending, func(t *testing.T) {
 			runFixture(t, func(t *testing.T, f *fixture) {
@@ -344,20 +346,22 @@ func TestADeadlinePassesWhileAnExtensionHangs(t *testing.T) {
 				f.advance(10*time.Minute - time.Second)
 				resolve := f.blockNextFlush(resolution.end)
 				extended := f.runAsync(func() error { return f.tryModify(session, 5) })
-				f.advance(2 * time.Second)
+				f.advance(time.Second + lockedFor)
 				require.Equal(t, uuid.Nil, f.controller(0).Shown().Session, "locked")
 
 				resolve()
 				if err := f.answerOf(extended, 0); resolution.written {
 					require.NoError(t, err)
 					require.True(t, f.isOpen(0), "the session runs on")
-					f.advance(5 * time.Minute)
+					f.advance(5*time.Minute + lockedFor + time.Second)
 				} else {
 					require.ErrorIs(t, err, lanes.ErrStoreUnavailable)
 				}
 				ended := f.endedSession(session)
 				require.Equal(t, lanes.Expired, ended.Reason)
-				require.Equal(t, begun.Wall.Add(ended.Session.Sold), ended.At)
+				require.Equal(t, ended.Session.Sold, ended.Used)
+				require.WithinRange(t, ended.At, begun.Wall.Add(ended.Session.Sold),
+					begun.Wall.Add(ended.Session.Sold+lockedFor+time.Second), "nobody pays for a locked line")
 			})
 		})
 	}
@@ -389,6 +393,141 @@ func TestAPauseOverridesAnExtensionThatHangs(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What opens counts from when it was decided, and its line opens once it is saved. A session is not charged for the
+// time between, where the store was away; what came to close its line meanwhile counts from its arrival.
+func TestWhatOpensWhileTheStoreHangsIsNotChargedForIt(t *testing.T) {
+	const storeDown = 40 * time.Second
+	type asked struct {
+		session uuid.UUID
+		do      func() error
+	}
+	resuming := func(f *fixture) asked {
+		session := f.create(0, 30)
+		f.advance(time.Minute)
+		f.pause(session)
+		return asked{session, func() error {
+			return errorOf(f.On(f.Context(), session, lanes.Resume{Session: session}, nil))
+		}}
+	}
+	moving := func(f *fixture) asked {
+		session := f.create(0, 30)
+		f.advance(time.Minute)
+		return asked{session, func() error { return errorOf(f.Move(f.Context(), session, f.laneID(1), nil)) }}
+	}
+	batched := func(f *fixture) asked {
+		session := f.create(0, 30)
+		f.advance(time.Minute)
+		return asked{session, func() error { return errorOf(f.batch(true, f.moveTo(1, session))) }}
+	}
+	nothing := func(*fixture, uuid.UUID) {}
+	pause := func(f *fixture, session uuid.UUID) { f.runAsync(func() error { return f.tryPause(session) }) }
+	holdSource := func(f *fixture, _ uuid.UUID) { f.startHold(f.laneScope(0)) }
+	for name, c := range map[string]struct {
+		begin func(f *fixture) asked
+		// meanwhile happens 10 s after it was asked for.
+		meanwhile func(f *fixture, session uuid.UUID)
+		left      time.Duration // when it is saved
+		on        int
+		open      bool
+	}{
+		"a sale": {func(f *fixture) asked {
+			sale := f.newSale(30)
+			return asked{sale.Session, func() error { return errorOf(f.Create(f.Context(), f.laneID(0), sale, nil)) }}
+		}, nothing, 30 * time.Minute, 0, true},
+		"a sale of less than that": {func(f *fixture) asked {
+			sale := f.newSale(1)
+			return asked{sale.Session, func() error { return errorOf(f.Create(f.Context(), f.laneID(0), sale, nil)) }}
+		}, func(f *fixture, _ uuid.UUID) { f.advance(time.Minute) }, time.Minute, 0, true},
+		"a sale in a batch": {func(f *fixture) asked {
+			sale := f.newSale(30)
+			return asked{sale.Session, func() error { return errorOf(f.batch(true, f.saleOn(0, sale))) }}
+		}, nothing, 30 * time.Minute, 0, true},
+		"a resume":                             {resuming, nothing, 29 * time.Minute, 0, true},
+		"a resume that is paused again":        {resuming, pause, 29 * time.Minute, 0, false},
+		"a move, whose line stays open":        {moving, nothing, 29*time.Minute - storeDown, 1, true},
+		"a move, whose lane is locked":         {moving, holdSource, 29*time.Minute - 10*time.Second, 1, true},
+		"a batch's move, whose lane is locked": {batched, holdSource, 29*time.Minute - 10*time.Second, 1, true},
+		"a move that is paused":                {moving, pause, 29*time.Minute - 10*time.Second, 1, false},
+		"an extension behind the end": {func(f *fixture) asked {
+			session := f.create(0, 10)
+			f.advance(10*time.Minute - 20*time.Second)
+			return asked{session, func() error {
+				return errorOf(f.On(f.Context(), session, lanes.Modify{Session: session, Minutes: 5}, nil))
+			}}
+		}, nothing, 5 * time.Minute, 0, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			runFixture(t, func(t *testing.T, f *fixture) {
+				asked := c.begin(f)
+				storeReturns := f.hangFlushesFrom(func(store.Batch) bool { return true })
+				f.runAsync(asked.do)
+				f.advance(10 * time.Second)
+				c.meanwhile(f, asked.session)
+				f.advance(storeDown - 10*time.Second)
+				storeReturns()
+				left := f.remaining(asked.session)
+				if c.open {
+					require.LessOrEqual(t, left, c.left)
+					require.GreaterOrEqual(t, left, c.left-triedWithin)
+				} else {
+					require.Equal(t, c.left, left)
+				}
+				require.Equal(t, c.open, f.isOpen(c.on))
+				f.restart()
+				require.Equal(t, left, f.remaining(asked.session))
+				require.Equal(t, c.open, f.isOpen(c.on))
+				f.stop(asked.session)
+				ended := f.endedSession(asked.session)
+				require.Equal(t, ended.Session.Sold-left, ended.Used)
+			})
+		})
+	}
+}
+
+// The end of a ceasefire is saved for each lane, and opens it then.
+func TestALaneThatIsReleasedWhileTheStoreHangsIsNotChargedForIt(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		first, second := f.create(0, 30), f.create(1, 30)
+		f.advance(time.Minute)
+		f.setHold(rangeScope)
+		storeReturns := f.hangFlushesFrom(func(b store.Batch) bool {
+			return slices.ContainsFunc(b.Lanes, func(s lanes.Snapshot) bool { return !s.Held })
+		})
+		f.runAsync(func() error { return f.tryLiftHold(rangeScope) })
+		f.advance(40 * time.Second)
+		f.requireHeld(0, 1)
+		storeReturns()
+		for i, session := range []uuid.UUID{first, second} {
+			require.True(t, f.isOpen(i))
+			require.GreaterOrEqual(t, f.remaining(session), 29*time.Minute-triedWithin)
+		}
+	})
+}
+
+// What is to be given back waits for the store, too.
+func TestWhatIsGivenBackIsTriedAgain(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		sale := f.newSale(30)
+		storeReturns := f.hangFlushesFrom(func(store.Batch) bool { return true })
+		f.runAsync(func() error { return errorOf(f.Create(f.Context(), f.laneID(0), sale, nil)) })
+		f.advance(40 * time.Second)
+		hanging := *f.store.hooked.Load()
+		f.store.setHook(func(ctx context.Context, batch store.Batch, flush func() error) error {
+			if len(batch.Events) == 0 {
+				return store.ErrRefused
+			}
+			return hanging(ctx, batch, flush)
+		})
+		storeReturns()
+		f.advance(10 * time.Second)
+		require.True(t, f.isOpen(0))
+		require.Less(t, f.remaining(sale.Session), 30*time.Minute-50*time.Second, "it is not saved")
+		f.store.setHook(nil)
+		f.advance(10 * time.Second)
+		require.GreaterOrEqual(t, f.remaining(sale.Session), 30*time.Minute-20*time.Second-triedWithin)
+	})
 }
 
 func TestAStopOverridesAMoveThatHangs(t *testing.T) {

@@ -454,7 +454,8 @@ func TestASessionThatEndsBeforeItsPurchaseCouldBeSettled(t *testing.T) {
 	}, withWebhook(pos))
 }
 
-// A settlement that was on its way to the store before the deadline counts, however long the store takes.
+// A settlement that was on its way to the store before the deadline counts, however long the store takes. The line was
+// locked meanwhile, for which nobody pays.
 func TestBoughtTimeThatIsBeingSavedAtTheDeadlineCounts(t *testing.T) {
 	pos := &fakeWebhook{}
 	runFixture(t, func(t *testing.T, f *fixture) {
@@ -466,7 +467,8 @@ func TestBoughtTimeThatIsBeingSavedAtTheDeadlineCounts(t *testing.T) {
 		f.storeReturns()
 		require.Equal(t, lanes.Accepted, f.shownPurchase(0).Phase)
 		require.True(t, f.isOpen(0))
-		require.Equal(t, 10*time.Minute-8*time.Second, f.remaining(session))
+		require.LessOrEqual(t, f.remaining(session), 15*time.Minute)
+		require.GreaterOrEqual(t, f.remaining(session), 15*time.Minute-8*time.Second)
 		require.Empty(t, f.Unresolved())
 	}, withWebhook(pos))
 }

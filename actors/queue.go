@@ -31,11 +31,15 @@ type queue struct {
 	reportsOverflowed bool // some did not fit and were dropped
 	warningsPaused    bool // a warning waits for the store, or that a session goes on beyond what was sold
 	startsPaused      bool // likewise the begin of a session
-	unlinked          bool // the lane's hardware is not reached: no session begins by its start
+
+	openedLate       *request // nil, or gives time back: see lane.go, openedLate
+	openedLatePaused bool     // it waits for the store
+	unlinked         bool     // the lane's hardware is not reached: no session begins by its start
 }
 
 // next takes the next request from the queue, nil when there is none. In this order:
 //
+//	late      the line of the session opened late, unless that waits for the store
 //	closing   those that arrived before the session's time was over
 //	expiry    the session's time is over
 //	closing   those that arrived after it
@@ -51,6 +55,10 @@ func (w *queue) next(lane lanes.Lane, now lanes.Instant) *request {
 		w.closing[0].at = now
 	}
 	switch due := lane.Due(now); {
+	case w.openedLate != nil && !w.openedLatePaused:
+		q := w.openedLate
+		w.openedLate, q.at = nil, now
+		return q
 	case len(w.closing) > 0 && (!due || !lane.Due(w.closing[0].at)):
 		return pop(&w.closing)
 	case due: // the request of the timer
@@ -69,6 +77,28 @@ func (w *queue) next(lane lanes.Lane, now lanes.Instant) *request {
 		return q
 	}
 	return nil
+}
+
+// resume lets what has waited for the store be tried again.
+func (w *queue) resume() {
+	w.reportsPaused, w.warningsPaused, w.startsPaused, w.openedLatePaused = false, false, false, false
+}
+
+// firstClosing returns when the first of what waits came to close the line of the session: a hold, a stop or a pause;
+// latest where none came before that.
+func (w *queue) firstClosing(session uuid.UUID, latest lanes.Instant) lanes.Instant {
+	first := func(waiting []*request) {
+		for _, q := range waiting {
+			if of := q.closesSession(); !q.releases() && (of == uuid.Nil || of == session) && q.at.Before(latest) {
+				latest = q.at
+			}
+		}
+	}
+	first(w.closing)
+	for _, m := range w.ahead {
+		first(m.closing)
+	}
+	return latest
 }
 
 func pop(waiting *[]*request) *request {

@@ -96,11 +96,11 @@ type (
 		closing []*request      // that arrived for its session at the lane that this has left
 		ahead   []*closingAhead // likewise
 		lost    *lanes.Instant  // unprovenSince of that
+		locked  *lanes.Instant  // lockedSince of that
 	}
-	movedAway struct { // what was saved, for the lane that the session has moved to
+	movedAway struct { // the session has moved to another lane
 		supervised.Taken
-		session uuid.UUID
-		to      *returned
+		ticket *ticket
 	}
 	returnDelayed struct{ ticket *ticket } // the store is down: nobody knows when the lane comes back
 
@@ -119,7 +119,12 @@ func (m *returned) Refuse(reason error) {
 }
 
 // Refuse implements supervised.Awaited: nothing waits at a lane that has stopped.
-func (m *movedAway) Refuse(error) { m.to.ticket.r.tree.Send(m.to.ticket.pid, m.to) }
+func (m *movedAway) Refuse(error) {
+	if to := m.ticket.moved; to != nil {
+		m.ticket.moved = nil
+		to.ticket.r.tree.Send(to.ticket.pid, to)
+	}
+}
 
 // together carries out the operations, all of them or none. Once they are decided, and before they are saved, it calls
 // decided: a claim is answered with what that makes of them. saving tells that they were given to the store, whose
@@ -428,9 +433,7 @@ func (t *together) outcome(outcome commit.Outcome) {
 		}
 		t.r.board.PublishSaved(t.write.Lanes...)
 		t.r.delivery.Announce(t.write.Events)
-		for _, lane := range t.write.Lanes {
-			t.giveBack(lane)
-		}
+		t.giveBack()
 		t.endAhead()
 		t.claim.Settle(t.kept)
 	case commit.Rejected:
@@ -461,21 +464,40 @@ func (t *together) recordFailed(outcome commit.Outcome) {
 	}()
 }
 
-// giveBack sends a lane what was saved: by way of the lane that its session has left, whose waiting requests follow.
-func (t *together) giveBack(lane lanes.Lane) {
-	m := &returned{ticket: t.lent[lane.ID], lane: lane, of: t}
-	if t.r.metrics.Tracer != nil {
-		m.sent = time.Now()
+// giveBack sends each lane what was saved. Where its session has moved there, that goes by way of the lane that it has
+// left, whose waiting requests follow: such a lane hands them on before it takes what was saved of itself.
+func (t *together) giveBack() {
+	var left []*ticket
+	var back []*returned
+	for _, lane := range t.write.Lanes {
+		m := &returned{ticket: t.lent[lane.ID], lane: lane, of: t}
+		if t.r.metrics.Tracer != nil {
+			m.sent = time.Now()
+		}
+		if from := t.leftFor(lane); from != nil {
+			from.moved, left = m, append(left, from)
+		} else {
+			back = append(back, m)
+		}
 	}
+	for _, from := range left {
+		t.r.tree.Send(from.pid, &movedAway{ticket: from})
+	}
+	for _, m := range back {
+		t.r.tree.Send(m.ticket.pid, m)
+	}
+}
+
+// leftFor returns the lane that the session on this one has left; nil: it was here, or there is none.
+func (t *together) leftFor(lane lanes.Lane) *ticket {
 	if session := sessionOn(lane); session != uuid.Nil {
 		for id, from := range t.lent {
 			if id != lane.ID && sessionOn(from.lane) == session {
-				t.r.tree.Send(from.pid, &movedAway{session: session, to: m})
-				return
+				return from
 			}
 		}
 	}
-	t.r.tree.Send(m.ticket.pid, m)
+	return nil
 }
 
 // takeBack lets the lanes go on as they were.
@@ -537,22 +559,34 @@ func (l *laneActor) returnDelayed(m *returnDelayed) {
 	}
 }
 
-// movedAway hands the session on with what waits here to close its fire line, before anything opens there.
-func (l *laneActor) movedAway(m *movedAway) {
-	m.to.closing, m.to.ahead = l.queue.takeFollowing(m.session), l.queue.aheadOf(m.session)
-	m.to.lost = l.unprovenSince(m.to.of.requests[0].at)
-	l.r.tree.Send(m.to.ticket.pid, m.to)
+// handOn sends the lane that the session has moved to what was saved of it, with what waits here to close its fire
+// line, before anything opens there.
+func (l *laneActor) handOn(t *ticket) {
+	m := t.moved
+	if m == nil {
+		return
+	}
+	t.moved = nil
+	session, decided := sessionOn(m.lane), m.of.requests[0].at
+	m.closing, m.ahead = l.queue.takeFollowing(session), l.queue.aheadOf(session)
+	m.lost, m.locked = l.unprovenSince(decided), l.lockedSince(session, decided)
+	l.r.tree.Send(m.ticket.pid, m)
 }
 
 // returned puts in force what was saved.
 func (l *laneActor) returned(m *returned) {
+	l.handOn(m.ticket)
 	l.queue.closing = append(m.closing, l.queue.closing...)
 	l.follow(m.ahead)
 	if l.ticket != m.ticket {
 		return // the lane panicked meanwhile and was loaded with it
 	}
 	l.ticket, l.storeStalled = nil, false
+	if m.locked == nil {
+		m.locked = l.lockedSince(sessionOn(m.lane), m.of.requests[0].at)
+	}
 	l.swap(m.lane.UnprovenSince(m.lost), nil)
+	l.openedLate(m.locked)
 	l.arrive(m.lost)
 	l.openFor(m.of.newestFor(l.id))
 	l.r.purchases.Start(l.lane, lanes.Span{})

@@ -111,7 +111,8 @@ func (c Change) Changes(lane Lane) bool {
 }
 
 // Command is something asked of a lane. Its types are in sell.go, clock.go, warning.go, holds.go, move.go, buy.go,
-// call.go, clearing.go, reservation.go, reopen.go, downtime.go, turn.go, start.go, openend.go and report.go.
+// call.go, clearing.go, reservation.go, reopen.go, downtime.go, turn.go, start.go, openend.go, openedlate.go and
+// report.go.
 type Command interface {
 	// Name is the word for it in logs and counts.
 	Name() string
@@ -119,10 +120,15 @@ type Command interface {
 }
 
 // Decide returns what the command changes at now, or an *Error that refuses it. A lane whose session is due
-// takes only Expire and returns ErrDue for all else: its actor lets the session expire first.
+// takes only Expire, and OpenedLate, after which its session may be due no more. It returns ErrDue for all else: its
+// actor lets the session expire first.
 func (l Lane) Decide(now Instant, command Command) (Change, error) {
-	if _, expiry := command.(Expire); l.Due(now) && !expiry {
-		return Change{}, ErrDue
+	switch command.(type) {
+	case Expire, OpenedLate:
+	default:
+		if l.Due(now) {
+			return Change{}, ErrDue
+		}
 	}
 	l = l.unproven()
 	c := Change{Lane: l, decided: now, decision: Decision{Command: command.Name(), Held: l.Held}}

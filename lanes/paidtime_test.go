@@ -108,7 +108,8 @@ func TestPaidTimeIsKept(t *testing.T) {
 				m.decide(t,
 					lanes.MakeUp{Session: m.session(t), Give: rapid.Bool().Draw(t, "give")})
 			},
-			"move": func(t *rapid.T) { m.move(t) },
+			"opened late": func(t *rapid.T) { m.openedLate(t) },
+			"move":        func(t *rapid.T) { m.move(t) },
 			"its time is used up, or its grace": func(t *rapid.T) {
 				if expiry, found := m.lane.NextExpiry(); found && m.now.Before(expiry) {
 					m.pass(expiry.Since(m.now) + time.Duration(rapid.Int64Range(0, int64(6*time.Minute)).Draw(t,
@@ -296,6 +297,20 @@ func (m *model) byCeasefire(t *rapid.T, before lanes.Lane, command lanes.Command
 	require.Equal(t, before.Held && before.Session.Phase == lanes.Paused && before.Session.ByHold, resumed)
 }
 
+// openedLate gives time back that was counted while the line was locked.
+func (m *model) openedLate(t *rapid.T) {
+	s := m.lane.Session
+	if s == nil || s.Remaining(m.now) == 0 {
+		return
+	}
+	locked := m.lane.LockedFor(m.now.Add(-m.age(t)), m.now)
+	if locked == 0 || locked > s.Used(m.now)-s.RanOn { // no time is given back twice
+		return
+	}
+	m.ran -= locked
+	m.decide(t, lanes.OpenedLate{Session: s.ID, Locked: locked})
+}
+
 func (m *model) move(t *rapid.T) {
 	to, err := m.spare.AwaitMove(m.now, lanes.ByStaff)
 	if err != nil || m.lane.Session == nil || m.lane.Due(m.now) {
@@ -347,7 +362,7 @@ func (m *model) check(t *rapid.T) {
 	m.warnings.check(t, m.lane, m.now)
 	m.graces.check(t, m.lane)
 	_, deadline := m.lane.Deadline()
-	s := m.lane.Session
+	s := m.lane.UnprovenSince(m.lane.Unproven).Session // as every command has it
 	require.Equal(t, s != nil && s.Phase == lanes.Running, deadline, "a deadline exactly while running")
 	require.True(t, s == nil || m.lane.Uncleared == nil, "a lane that is sold is not to be cleared")
 	if s != nil {

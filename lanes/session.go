@@ -57,7 +57,8 @@ type Session struct {
 	Settled    time.Duration `json:"settled_ns,omitempty"`
 	GoneBeyond bool          `json:"gone_beyond,omitempty"`
 	// Unproven is since when nobody can prove that the line is open beyond what was sold; nil: it is known. Uncharged
-	// is what was not charged for that since the last event, for the Decision of the next.
+	// is what was not charged for that since the last event, or because the line opened late, for the Decision of the
+	// next.
 	Unproven  *Instant      `json:"unproven,omitempty"`
 	Uncharged time.Duration `json:"uncharged_ns,omitempty"`
 	// Start is the start that the session was given to begin with others, nil without one.
