@@ -447,7 +447,7 @@ func TestOperationsOnWhichTheGatewayPanics(t *testing.T) {
 		start := func(err error) func() {
 			return func() {
 				nothing := func() ([]lanes.Operation, error) { return nil, err }
-				require.ErrorIs(t, f.Starts.decide(f.requestContext(), requester{}, key, nothing,
+				require.ErrorIs(t, f.decide(f.requestContext(), requester{}, key, nothing,
 					func([]lanes.Decided) {}), err)
 			}
 		}

@@ -46,23 +46,23 @@ type together struct {
 	decided []lanes.Decided
 	became  map[uuid.UUID]lanes.Lane
 	ahead   []closedAhead // by operation, once hardware has closed for any of them
-	told    toldLanes
+	closed  closedLanes
 	write   *commit.Write
 	kept    *lanes.KeptAnswer
 	claim   *idempotency.Claim
 	ended   chan commit.Outcome // of one
 }
 
-// toldLanes are those whose hardware has closed for operations: also lanes that a session has come to from another one.
+// closedLanes are those whose hardware has closed for operations: also lanes that a session has come to from another one.
 // Lanes call add, which does not block.
-type toldLanes struct {
+type closedLanes struct {
 	mu    sync.Mutex
 	lanes []uuid.UUID
 	over  bool
 }
 
 // add notes the lane, which is to be told when that is over; false: it is.
-func (t *toldLanes) add(lane uuid.UUID) bool {
+func (t *closedLanes) add(lane uuid.UUID) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.over {
@@ -72,7 +72,7 @@ func (t *toldLanes) add(lane uuid.UUID) bool {
 }
 
 // end returns the lanes, to which none is added any more.
-func (t *toldLanes) end() []uuid.UUID {
+func (t *closedLanes) end() []uuid.UUID {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.over = true
@@ -313,14 +313,14 @@ func (t *together) closeAhead() {
 		tell[op.Lane].closing = append(tell[op.Lane].closing, q)
 	}
 	for lane, m := range tell {
-		t.told.add(lane)
+		t.closed.add(lane)
 		t.r.addresses.sendTo(lane, m)
 	}
 }
 
 // endAhead lets the hardware be as its lanes are.
 func (t *together) endAhead() {
-	for _, lane := range t.told.end() {
+	for _, lane := range t.closed.end() {
 		t.r.addresses.sendTo(lane, &closingOver{t})
 	}
 }
@@ -616,7 +616,7 @@ func (l *laneActor) closeFor(m *closingAhead) {
 // follow keeps the fire line closed for operations for which the lane that a session has left had closed.
 func (l *laneActor) follow(ahead []*closingAhead) {
 	for _, m := range ahead {
-		if m.of.told.add(l.id) {
+		if m.of.closed.add(l.id) {
 			l.queue.ahead = append(l.queue.ahead, m)
 		}
 	}

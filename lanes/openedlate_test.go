@@ -32,12 +32,15 @@ func TestHowLongALineWasLockedWhileTimeWasCounted(t *testing.T) {
 		"closed again before it was":  {running, "12:10", "12:05", 0},
 		"a lane without a session":    {lanes.Lane{}, "12:00", "12:02", 0},
 		"under a hold":                {as(func(l *lanes.Lane) { l.Held = true }), "12:00", "12:02", 0},
-		"while it is paused":          {as(func(l *lanes.Lane) { l.Session.Phase = lanes.Paused }), "12:00", "12:02", 0},
+		"while it is paused": {
+			as(func(l *lanes.Lane) { l.Session.Phase = lanes.Paused }), "12:00", "12:02", 0,
+		},
 		"where its open end goes on": {
 			as(func(l *lanes.Lane) { l.Session.OpenEnd = time.Hour }), "12:40", "12:45", 5 * time.Minute,
 		},
 		"where only hardware knows": {
-			as(func(l *lanes.Lane) { l.Session.OpenEnd, l.Unproven = time.Hour, new(at("12:00")) }), "12:00", "12:02", 0,
+			as(func(l *lanes.Lane) { l.Session.OpenEnd, l.Unproven = time.Hour, new(at("12:00")) }), "12:00",
+			"12:02", 0,
 		},
 		"where its end is none that is open": {
 			as(func(l *lanes.Lane) { l.Unproven = new(at("12:00")) }), "12:00", "12:02", 2 * time.Minute,
