@@ -201,6 +201,9 @@ func (s Operations) ofPath(r *http.Request) (uuid.UUID, routing.Way) {
 	if err != nil || !slices.Contains(s.Ranges(), id) {
 		return uuid.Nil, routing.Operation
 	}
+	if r.Method == http.MethodPut { // a hold is all that is put there
+		return id, routing.OperationHold
+	}
 	return id, routing.Operation
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"maps"
 	"net/http"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -167,15 +168,31 @@ func New(s Settings) http.Handler {
 // the integrator, and whoever reads events may wait for the next one.
 func ofToken(r *http.Request) (uuid.UUID, routing.Way) {
 	way := routing.Request
-	switch path := r.URL.Path; {
-	case strings.HasPrefix(path, prefix2+simulate.Paths):
+	switch target := r.URL.Path; {
+	case strings.HasPrefix(target, prefix2+simulate.Paths):
 		way = routing.Integrator
-	case path == prefix2+v2.EventStreamPath:
+	case target == prefix2+v2.EventStreamPath:
 		way = routing.Events
-	case path == prefix2+v2.EventsPath && strings.Contains(r.URL.RawQuery, "wait="):
+	case target == prefix2+v2.EventsPath && strings.Contains(r.URL.RawQuery, "wait="):
 		way = routing.Waiting
+	case closes(r):
+		way = routing.Closing
 	}
 	return routing.OfRange(way)(r)
+}
+
+// closes is true for a POS's request that closes the fire line of a session, as its endpoint says once it has read
+// the request (endpoint.API.Admit).
+func closes(r *http.Request) bool {
+	switch {
+	case r.Method == http.MethodPost && strings.HasPrefix(r.URL.Path, prefix2+"/sessions/"):
+		return v2.Closes(path.Base(r.URL.Path))
+	case r.Method == http.MethodPatch && strings.HasPrefix(r.URL.Path, prefix1):
+		body, err := routing.Body(r)
+		return err == nil && v1.Closes(body)
+	default:
+		return false
+	}
 }
 
 // NoPaths returns a handler that has no path.

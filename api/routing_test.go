@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -17,6 +18,8 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
+	"rangegate/api/control"
+	"rangegate/api/lanescreen"
 	"rangegate/api/routing"
 	v2 "rangegate/api/v2"
 	"rangegate/lanes"
@@ -145,6 +148,98 @@ func TestEventsOfARangeOfAnotherNode(t *testing.T) {
 	} {
 		_, got := ofToken(httptest.NewRequest("GET", prefix2+target, nil))
 		require.Equal(t, way, got, target)
+	}
+}
+
+// controlledRange is a range that staff close and lock.
+type controlledRange struct {
+	control.Range
+	fake fakeRange
+}
+
+func (c *controlledRange) Now() lanes.Instant { return c.fake.Now() }
+
+func (c *controlledRange) Layout() lanes.Layout { return c.fake.Layout() }
+
+func (c *controlledRange) Holds() lanes.Holds { return lanes.Holds{} }
+
+func (c *controlledRange) Hold(ctx context.Context, scope lanes.Scope, staff string) (lanes.Reached, error) {
+	return c.fake.Hold(ctx, scope, staff)
+}
+
+func (c *controlledRange) StaffOn(
+	context.Context, string, uuid.UUID, lanes.Command,
+) (*lanes.SessionView, error) {
+	return nil, nil
+}
+
+func (c *controlledRange) Record(context.Context, string, string) {}
+
+// Requests of a range hang at the entry, as many as it hands on: what may close a fire line reaches the owner all the
+// same, and nothing else does.
+func TestWhatClosesReachesTheOwnerWhileOtherRequestsHang(t *testing.T) {
+	answer := make(chan struct{})
+	entry, owner := newNodes(t, func(s *Settings) {
+		s.Screens.Control = func(uuid.UUID) (control.Range, error) { return &controlledRange{}, nil }
+		s.Screens.Lane = func(uuid.UUID) (lanescreen.Range, error) {
+			<-answer
+			return nil, lanes.ErrStarting
+		}
+	})
+	var hanging sync.WaitGroup
+	defer hanging.Wait()
+	defer close(answer)
+	full, cookie := make(chan struct{}, 600), laneCookie(owner.api, theLane, laneKey)
+	for range cap(full) {
+		hanging.Go(func() {
+			response := send(entry.api, "GET", "/lane/"+theLane+"/products", "Cookie", cookie)
+			if strings.Contains(response.Body.String(), `"code":"overloaded"`) {
+				full <- struct{}{}
+			}
+		})
+	}
+	<-full
+
+	credentials := `{"range_id":"` + someRange + `","name":"sam","pin":"1234"}`
+	signedIn := sendBody(owner.api, "POST", "/control/sign-in", credentials)
+	var cookies []string // that of the session, and that of the browser
+	for _, c := range signedIn.Result().Cookies() {
+		cookies = append(cookies, c.Name+"="+c.Value)
+	}
+	require.Len(t, cookies, 2)
+	session, browser := cookies[0], cookies[1]
+	hold := `{"scope":"range","on":true}`
+	commands, begin := "/control/api/sessions/"+theSession, "/control/sign-in/"+someRange+"/ceasefire"
+	patch := func(minutes int) string { return fmt.Sprintf(`{"id":"%s","duration":%d}`, theSession, minutes) }
+	for _, asked := range []struct {
+		method, path, body, cookie string
+		handler                    http.Handler
+		closes                     bool
+	}{
+		{"PUT", "/control/api/holds", hold, session, entry.api, true},
+		{"PUT", begin, hold, browser, entry.api, true},
+		{"PUT", "/ranges/" + someRange + "/holds", hold, "", entry.operations, true},
+		{"POST", commands + "/stop", "", session, entry.api, true},
+		{"POST", commands + "/pause", "", session, entry.api, true},
+		{"POST", prefix2 + "/sessions/" + theSession + "/stop", "", "", entry.api, true},
+		{"POST", prefix2 + "/sessions/" + theSession + "/pause", "", "", entry.api, true},
+		{"PATCH", prefix1 + "/sessions", patch(0), "", entry.api, true},
+
+		{"GET", "/control/api/purchases", "", session, entry.api, false},
+		{"PUT", begin, hold, "", entry.api, false},
+		{"GET", begin, "", browser, entry.api, false},
+		{"GET", "/ranges/" + someRange + "/holds", "", "", entry.operations, false},
+		{"POST", commands + "/resume", "", session, entry.api, false},
+		{"POST", prefix2 + "/sessions/" + theSession + "/resume", "", "", entry.api, false},
+		{"PATCH", prefix1 + "/sessions", patch(30), "", entry.api, false},
+	} {
+		response := sendBody(asked.handler, asked.method, asked.path, asked.body, "range-id", someRange,
+			"token", someToken, "Authorization", "Bearer operator", "Cookie", asked.cookie)
+		if asked.closes {
+			require.Less(t, response.Code, 300, "%s %s: %s", asked.method, asked.path, response.Body)
+			continue
+		}
+		require.Contains(t, response.Body.String(), `"code":"overloaded"`, "%s %s", asked.method, asked.path)
 	}
 }
 

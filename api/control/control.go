@@ -10,6 +10,7 @@ import (
 	"embed"
 	"maps"
 	"net/http"
+	"path"
 	"slices"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 	"rangegate/api/routing"
 	"rangegate/api/screens"
 	"rangegate/api/staffops"
+	v2 "rangegate/api/v2"
 	"rangegate/lanes"
 	"rangegate/webhook"
 )
@@ -160,13 +162,25 @@ func Mount(r chi.Router, a *endpoint.API, s Settings) {
 			r.With(c.route(routing.Request)).Get("/sessions/{session_id}/qr.svg", c.sessionQR)
 		})
 		a.Mount(r, "/api", slices.Concat(c.sessionEndpoints(), c.startEndpoints(), c.laneEndpoints(),
-			c.recordEndpoints()), c.requireSession, c.route(routing.Request))
+			c.recordEndpoints()), c.requireSession, c.Router.Route(a.Fail, destination))
 	})
 }
 
 // route is the middleware behind requireSession that hands requests on to the node that owns the user's range.
 func (c *screen) route(way routing.Way) func(http.Handler) http.Handler {
 	return c.Router.Route(c.fail, routing.OfRange(way))
+}
+
+// destination is that of a signed-in user's request to an endpoint below /api.
+func destination(r *http.Request) (uuid.UUID, routing.Way) {
+	way := routing.Request
+	switch name := path.Base(r.URL.Path); {
+	case name == "holds":
+		way = routing.Hold
+	case v2.Closes(name):
+		way = routing.Closing
+	}
+	return routing.OfRange(way)(r)
 }
 
 // staffRange is the range of a signed-in user.

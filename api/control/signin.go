@@ -122,11 +122,16 @@ type publicView struct {
 
 func readRange(in *endpoint.Input) uuid.UUID { return in.PathID("range_id", "The range") }
 
-// ceasefireDestination returns the range whose ceasefire is asked for: its owner knows.
+// ceasefireDestination returns the range whose ceasefire is asked for: its owner knows. Whoever may begin one
+// needs none of the places of those without credentials, which anybody can fill.
 func (c *screen) ceasefireDestination(r *http.Request) (uuid.UUID, routing.Way) {
 	id, err := uuid.Parse(r.PathValue("range_id"))
 	if _, found := c.Staff[id]; err != nil || !found {
 		return uuid.Nil, routing.SignIn
+	}
+	if _, ok := c.auth.deviceOwner(r, id); ok && r.Method == http.MethodPut {
+		request.SetRange(r.Context(), id)
+		return id, routing.Hold
 	}
 	return id, routing.SignIn
 }

@@ -63,6 +63,8 @@ type Way struct {
 	silence time.Duration
 	// unauthenticated requests have places of their own among those under way: anybody can send them.
 	unauthenticated bool
+	// further is how much more room than others a request has that may close a fire line: so many times theirs.
+	further int
 }
 
 // service is a handler of the owner.
@@ -76,7 +78,11 @@ const (
 
 // The ways that there are.
 var (
-	Request    = Way{service: requests, limit: requestTimeout}
+	Request = Way{service: requests, limit: requestTimeout}
+	// Closing is a stop or a pause, Hold a change of a hold. Other requests that hang take no room of theirs, and
+	// stops none of a hold.
+	Closing    = Way{service: requests, limit: requestTimeout, further: 1}
+	Hold       = Way{service: requests, limit: requestTimeout, further: 2}
 	SignIn     = Way{service: requests, limit: requestTimeout, unauthenticated: true}
 	Integrator = Way{service: requests, limit: integratorTimeout} // the owner waits for the integrator
 	Stream     = Way{service: requests, limit: requestTimeout, openEnd: true, silence: streamSilence}
@@ -85,8 +91,9 @@ var (
 	Events  = Way{service: requests, limit: requestTimeout, openEnd: true, silence: eventsSilence}
 	Waiting = Way{service: requests, limit: waitTimeout, openEnd: true}
 
-	Operation = Way{service: operations, limit: requestTimeout}
-	Observer  = Way{service: operations, limit: requestTimeout, openEnd: true, silence: streamSilence}
+	Operation     = Way{service: operations, limit: requestTimeout}
+	OperationHold = Way{service: operations, limit: requestTimeout, further: 2}
+	Observer      = Way{service: operations, limit: requestTimeout, openEnd: true, silence: streamSilence}
 	// OperationWaiting is a request that may wait for what it asks for.
 	OperationWaiting = Way{service: operations, limit: waitTimeout, openEnd: true}
 
@@ -103,8 +110,9 @@ const (
 )
 
 // The maximum number of requests that are handed on at a time: to one node, of one range, and without
-// credentials. An owner, or a range, that does not respond leaves room for the others. Streams and links are
-// bounded by the connections of their listener.
+// credentials. An owner, or a range, that does not respond leaves room for the others. What may close a fire line
+// has more: a stop or a pause is handed on while twice as many are under way, a hold while three times as many
+// are. Streams and links are bounded by the connections of their listener.
 const (
 	maxToNode          = 1024
 	maxOfRange         = maxToNode / 2
@@ -279,10 +287,10 @@ func (r *Router) admit(f *forwarding) (release func(), err error) {
 	if f.way.unauthenticated && !r.anonymous.TryAcquire() {
 		return nil, screens.Overloaded("sign-ins wait")
 	}
-	node, rangeID := any(f.owner.Name), any(f.rangeID)
+	node, rangeID, rooms := any(f.owner.Name), any(f.rangeID), 1+f.way.further
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.underWay[node] >= maxToNode || r.underWay[rangeID] >= maxOfRange {
+	if r.underWay[node] >= rooms*maxToNode || r.underWay[rangeID] >= rooms*maxOfRange {
 		if f.way.unauthenticated {
 			r.anonymous.Release()
 		}

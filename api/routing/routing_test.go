@@ -387,8 +387,8 @@ func TestAClientThatHangsUp(t *testing.T) {
 	require.Eventually(t, func() bool { return entry.proxied(cancelled) == 1 }, 10*time.Second, time.Millisecond)
 }
 
-// A range that does not respond leaves room for the others of its owner, and requests without credentials for
-// all others.
+// A range that does not respond leaves room for the others of its owner, requests without credentials for all
+// others, and whatever hangs for what closes a fire line.
 func TestRequestsUnderWayAreBounded(t *testing.T) {
 	r := New(Settings{Metrics: nil})
 	defer r.Close()
@@ -433,6 +433,37 @@ func TestRequestsUnderWayAreBounded(t *testing.T) {
 	}
 	_, err = admit(stranger)
 	require.NoError(t, err)
+
+	third := other
+	third.rangeID[1]++
+	fill := func(way Way, f forwarding) (admitted int) {
+		f.way = way
+		for {
+			if _, err := admit(f); err != nil {
+				return admitted
+			}
+			admitted++
+		}
+	}
+	require.Zero(t, fill(Request, full))
+	require.Positive(t, fill(Request, other))
+	require.Zero(t, fill(Request, third), "the node is full")
+	for _, f := range []forwarding{full, other, third} {
+		for _, way := range []Way{Closing, Hold, OperationHold} {
+			f.way = way
+			_, err = admit(f)
+			require.NoError(t, err)
+		}
+	}
+	require.Positive(t, fill(Closing, full))
+	require.Positive(t, fill(Closing, other))
+	require.Zero(t, fill(Closing, third), "stops are bounded too")
+	for _, f := range []forwarding{full, other, third} {
+		f.way = Hold
+		_, err = admit(f)
+		require.NoError(t, err, "and leave room for a ceasefire")
+	}
+	require.Equal(t, maxOfRange-1, fill(Hold, full), "which is bounded as well")
 }
 
 // A stream arrives as it is sent, in no buffer, and outlives the time that a request has.

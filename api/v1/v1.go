@@ -3,6 +3,7 @@ package v1
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 
@@ -116,6 +117,12 @@ func readPatch(in *endpoint.Input) patch {
 
 // Closes reports whether the session ends, and its fire line is closed (endpoint.API.Admit).
 func (p patch) Closes() bool { return p.minutes == 0 }
+
+// Closes reports the same of the body of a PATCH, for whoever has not read it as one.
+func Closes(body []byte) bool {
+	var given struct{ Duration *float64 }
+	return json.Unmarshal(body, &given) == nil && given.Duration != nil && *given.Duration == 0
+}
 
 func (p patch) command() lanes.Command {
 	if p.minutes == 0 {

@@ -237,6 +237,9 @@ func (o order) Closes() bool {
 	}
 }
 
+// Closes reports the same of the name of a command, for whoever has not read the order.
+func Closes(name string) bool { return name == "stop" || name == "pause" }
+
 // command declares the endpoint of a command to a session.
 func (h Handlers) command(
 	name, summary string, read func(in *endpoint.Input, id uuid.UUID) lanes.Command, codes ...string,
