@@ -87,7 +87,7 @@ func TestTheStreamShowsItsLane(t *testing.T) {
 	require.Equal(t, `picture `+now+
 		`{"name":"Lane 1","phase":"running","held":false,"for_sale":false,"reserved":false,"help":null,"purchasing":true,"currency":"EUR","clear_ms":0,`+
 		`"session":{"session_id":"`+session1+
-		`","customer_name":"Jo Smith","duration":60,"left_ms":2910000,"paused_by_hold":false},"purchase":null}}`,
+		`","customer_name":"Jo Smith","duration":60,"left_ms":2910000,"paused_by_hold":false},"purchase":null},"hours":null}`,
 		next())
 	f.change(0, func(l *lanes.Lane) {
 		s := *l.Session
@@ -99,18 +99,28 @@ func TestTheStreamShowsItsLane(t *testing.T) {
 		`{"name":"Lane 1","phase":"paused","held":true,"for_sale":false,"reserved":false,"help":{"coming":true},"purchasing":true,"currency":"EUR","clear_ms":0,`+
 		`"session":{"session_id":"`+session1+
 		`","customer_name":"Jo Smith","duration":60,"left_ms":3000000,"paused_by_hold":true},`+
-		`"purchase":{"purchase_id":"`+purchase1+`","phase":"refused","user_message":"Sold out."}}}`, next())
+		`"purchase":{"purchase_id":"`+purchase1+`","phase":"refused","user_message":"Sold out."}},"hours":null}`, next())
 	f.change(0, func(l *lanes.Lane) {
 		l.Session, l.Help, l.Held, l.Sale = nil, nil, false, lanes.OnSale
 		l.Uncleared, l.ClearAfter = &lanes.Uncleared{Since: noon}, 2*time.Minute
 	})
 	require.Equal(t, `change `+now+
-		`{"name":"Lane 1","phase":"free","held":false,"for_sale":true,"reserved":false,"help":null,"purchasing":false,"currency":"EUR","clear_ms":30000,"session":null,"purchase":null}}`, next())
+		`{"name":"Lane 1","phase":"free","held":false,"for_sale":true,"reserved":false,"help":null,"purchasing":false,"currency":"EUR","clear_ms":30000,"session":null,"purchase":null},"hours":null}`, next())
 	f.change(0, func(l *lanes.Lane) {
 		l.Uncleared, l.Reservation = nil, &lanes.Reservation{ID: uuid.New(), Made: noon, Term: 2 * time.Minute}
 	})
 	require.Equal(t, `change `+now+
-		`{"name":"Lane 1","phase":"free","held":false,"for_sale":true,"reserved":true,"help":null,"purchasing":false,"currency":"EUR","clear_ms":0,"session":null,"purchase":null}}`, next())
+		`{"name":"Lane 1","phase":"free","held":false,"for_sale":true,"reserved":true,"help":null,"purchasing":false,"currency":"EUR","clear_ms":0,"session":null,"purchase":null},"hours":null}`, next())
+
+	hours, members := &lanes.Hours{Zone: time.UTC}, uuid.New()
+	hours.Week[noon.Wall.Weekday()] = []lanes.Opening{{From: 9 * 60, To: 20 * 60}}
+	f.change(0, func(l *lanes.Lane) {
+		l.GroupHours = map[uuid.UUID]*lanes.Hours{members: hours}
+		l.Session = &lanes.Session{ID: uuid.MustParse(session1), Group: members, Phase: lanes.Waiting}
+	})
+	require.Contains(t, next(), `"hours":{"open":true,"closes_at":"2026-05-01T20:00:00.000Z"`)
+	f.change(0, func(l *lanes.Lane) { l.Session = nil })
+	require.Contains(t, next(), `"hours":null`, "the lane itself has none")
 }
 
 // messageCounter counts the messages of a stream inside a synctest bubble.

@@ -15,7 +15,7 @@ import (
 type message struct {
 	Now   string             `json:"now"`
 	Lane  laneView           `json:"lane"`
-	Hours *screens.HoursView `json:"hours,omitempty"` // of the lane, to the group of its session; nil: it has none
+	Hours *screens.HoursView `json:"hours"` // of the lane, to the group of its session; null: it has none
 }
 
 // laneView is the lane as its shooter sees it, at the time of the message.

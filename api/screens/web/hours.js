@@ -1,4 +1,5 @@
-// The opening hours of the range. The gateway says how they stand with each picture and each beat; in between its clock goes on here.
+// The opening hours of the range, or of a lane. The gateway says how they stand with each picture and each beat, and on a lane screen with each
+// change; in between its clock goes on here.
 const MINUTE = 60_000;
 
 export class Hours {
@@ -10,7 +11,7 @@ export class Hours {
     if (data.now) {
       this.#wall = { at: Date.parse(data.now), sentAt };
     }
-    if (data.hours || name === "picture") {
+    if (data.hours !== undefined || name === "picture") {
       this.#view = data.hours ?? null;
     }
   }

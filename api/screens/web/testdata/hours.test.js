@@ -44,6 +44,15 @@ test("a beat without hours leaves them, a picture without them takes them away",
   assert.equal(hours.sentence(t, 5000), "");
 });
 
+test("a change that says that there are none takes them away, as on a lane whose next session is of another group", () => {
+  const hours = told(view({ closes_at: "2026-05-01T21:00:00.000Z" }));
+  hours.receive("change", { now: "2026-05-01T20:00:02.000Z" }, 3000);
+  assert.equal(hours.at(at(60)).state, "closed");
+  hours.receive("change", { now: "2026-05-01T20:00:04.000Z", hours: null }, 5000);
+  hours.receive("beat", { now: "2026-05-01T20:00:06.000Z" }, 7000);
+  assert.deepEqual(hours.at(at(60)), { state: "open", when: null });
+});
+
 test("a lane closes with its bay, and for a session with the group of that", () => {
   const part = (more) => ({ open: true, closes_at: null, opens_at: null, ...more });
   const hours = told(view({ closes_at: "2026-05-01T22:00:00.000Z", parts: [
