@@ -3,8 +3,11 @@ import { formatAmount, multiply, parseAmount, sum } from "/screens/amount.js";
 import { element } from "/screens/element.js";
 import { action } from "./actions.js";
 
+const sessionIsOver = ({ range }, purchase) => range.lanes.get(purchase.lane_id)?.session?.session_id !== purchase.session_id;
+
 // purchaseDetails returns the elements that describe a purchase of the gateway's list.
-export function purchaseDetails({ t, range }, purchase) {
+export function purchaseDetails(client, purchase) {
+  const { t, range } = client;
   const amount = (of) => formatAmount(of, t.language, range.info?.currency);
   const priced = purchase.items.map((item) => ({ ...item, amount: item.price ? multiply(parseAmount(item.price), item.qty) : null }));
   const lines = priced.map(({ id, name, qty, amount: costs }) => element("li", {},
@@ -13,20 +16,21 @@ export function purchaseDetails({ t, range }, purchase) {
   return [
     element("ul.items", {}, ...lines), total,
     element("p", {}, t("purchases.reason", { reason: purchase.reason })),
-    element("p.note", {}, t("purchases.explained")),
+    element("p.note", {}, t(sessionIsOver(client, purchase) ? "purchases.explained_over" : "purchases.explained")),
     purchase.trace_id ? element("p.note", {}, t("purchases.trace", { trace: purchase.trace_id })) : null,
   ].filter(Boolean);
 }
 
-// settleButtons returns the buttons that settle it. settled is called once it is.
+// settleButtons returns the buttons that settle it. Minutes can be added only while its session is on the lane; other goods may have been paid
+// all the same. settled is called once it is.
 export function settleButtons(client, purchase, error, label, settled) {
-  const { t, range } = client;
+  const { t } = client;
   const settle = (credit) => async () => {
     await client.request("POST", `/purchases/${purchase.purchase_id}/settle`, { session_id: purchase.session_id, credit });
     settled();
   };
   const button = (words, kind, act) => action(client, { words, label: label(words), kind }, error, act);
-  const active = range.lanes.get(purchase.lane_id)?.session?.session_id === purchase.session_id;
   const credit = purchase.minutes > 0 ? t("purchases.credit", { n: purchase.minutes }) : t("purchases.accept");
-  return [...(active ? [button(credit, "primary", settle(true))] : []), button(t("purchases.drop"), "", settle(false))];
+  const may = purchase.minutes === 0 || !sessionIsOver(client, purchase);
+  return [...(may ? [button(credit, "primary", settle(true))] : []), button(t("purchases.drop"), "", settle(false))];
 }

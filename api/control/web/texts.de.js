@@ -364,6 +364,7 @@ export default {
   "ceasefire.ended": "Die Feuereinstellung ist beendet.",
 
   "purchases.explained": "Die Kasse hat nicht gesagt, ob diese bezahlt sind. Dort nachfragen, dann die Zeit gutschreiben oder nicht.",
+  "purchases.explained_over": "Die Sitzung dazu ist beendet. Die Kasse hat nicht gesagt, ob diese bezahlt sind: dort nachfragen.",
   "purchases.reason": "Warum er offen ist: {reason}",
   "purchases.trace": "Kennung der Kasse: {trace}",
   "purchases.item": "{n} × {id}",

@@ -364,6 +364,7 @@ export default {
   "ceasefire.ended": "The ceasefire has ended.",
 
   "purchases.explained": "The POS has not said whether these were paid. Ask there, then add the time or not.",
+  "purchases.explained_over": "Its session has ended. The POS has not said whether these were paid: ask there.",
   "purchases.reason": "Why it is open: {reason}",
   "purchases.trace": "Trace of the POS: {trace}",
   "purchases.item": "{n} × {id}",
