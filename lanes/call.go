@@ -39,27 +39,35 @@ func (c *Change) raiseHelp(at Instant) {
 	}
 }
 
-// HelpComing tells the customer that staff are on their way.
-type HelpComing struct{}
+// isOf reports whether it is the call of that time, which staff know to the millisecond. Without a time it is.
+func (h *HelpCall) isOf(at time.Time) bool {
+	return h != nil && (at.IsZero() || h.At.Truncate(time.Millisecond).Equal(at))
+}
+
+// HelpComing tells the customer that staff are on their way. Of another call than the one that was made at Called,
+// nothing changes: nobody has seen that one.
+type HelpComing struct{ Called time.Time }
 
 // Name implements Command.
 func (HelpComing) Name() string { return "help_coming" }
 
-func (HelpComing) decide(_ Instant, c *Change) error {
-	if c.Lane.Help != nil && !c.Lane.Help.Coming {
+func (cmd HelpComing) decide(_ Instant, c *Change) error {
+	if c.Lane.Help.isOf(cmd.Called) && !c.Lane.Help.Coming {
 		c.Lane.Help = &HelpCall{At: c.Lane.Help.At, Coming: true}
 	}
 	return nil
 }
 
-// HelpDone ends the call.
-type HelpDone struct{}
+// HelpDone ends the call. Called is as in HelpComing.
+type HelpDone struct{ Called time.Time }
 
 // Name implements Command.
 func (HelpDone) Name() string { return "help_done" }
 
-func (HelpDone) decide(_ Instant, c *Change) error {
-	c.Lane.Help = nil
+func (cmd HelpDone) decide(_ Instant, c *Change) error {
+	if c.Lane.Help.isOf(cmd.Called) {
+		c.Lane.Help = nil
+	}
 	return nil
 }
 

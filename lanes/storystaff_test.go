@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/datadriven"
 	"github.com/google/uuid"
@@ -16,6 +17,7 @@ import (
 //	offer sale=closed      open, closed, or configured
 //	call-help              the customer, at the screen of the lane
 //	help-coming  help-done  hit-noted  cleared
+//	help-done called=10:00:00   the call of then, and no other
 //	reopen                 the session that ended last
 //	make-up give           of the time that ran while the gateway was down; without give: nothing
 
@@ -29,9 +31,9 @@ func staffCommand(t *testing.T, d *datadriven.TestData, session uuid.UUID) lanes
 	case "call-help":
 		return lanes.CallHelp{}
 	case "help-coming":
-		return lanes.HelpComing{}
+		return lanes.HelpComing{Called: calledAt(t, d)}
 	case "help-done":
-		return lanes.HelpDone{}
+		return lanes.HelpDone{Called: calledAt(t, d)}
 	case "hit-noted":
 		return lanes.HitNoted{}
 	case "count-turn":
@@ -42,6 +44,18 @@ func staffCommand(t *testing.T, d *datadriven.TestData, session uuid.UUID) lanes
 		return lanes.MakeUp{Session: session, Give: d.HasArg("give")}
 	}
 	return nil
+}
+
+// calledAt is when the call was made that a step is about; zero: whichever it is.
+func calledAt(t *testing.T, d *datadriven.TestData) time.Time {
+	if !d.HasArg("called") {
+		return time.Time{}
+	}
+	at, err := time.Parse(time.DateTime, "2026-05-01 "+word(t, d, "called"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return at
 }
 
 // issuer is who gives the command.

@@ -224,10 +224,12 @@ func readOffer(in *endpoint.Input) lanes.Command {
 }
 
 func readHelp(in *endpoint.Input) lanes.Command {
+	called := in.OptionalTime("called_at", "When the call was made, as `help.at` of the lane: nothing changes about "+
+		"another one. A page of an earlier release does not say it: then it is whichever there is")
 	if in.YesOrNo("done", "Whether the call is over; otherwise somebody is on their way") {
-		return lanes.HelpDone{}
+		return lanes.HelpDone{Called: called}
 	}
-	return lanes.HelpComing{}
+	return lanes.HelpComing{Called: called}
 }
 
 func changeHold(ctx context.Context, r staffRange, h staffops.HoldChange) (staffops.HoldResult, error) {

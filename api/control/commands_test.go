@@ -74,8 +74,15 @@ func TestCommandsAreGivenInTheNameOfTheUser(t *testing.T) {
 			": offer {Sale:configured}"},
 		{"POST", "lanes/" + lane1 + "/sale", `{"sale":"open"}`, 204, "sam at " + lane1 + ": offer {Sale:open}"},
 		{"POST", "lanes/" + lane1 + "/sale", `{"sale":"closed"}`, 204, "sam at " + lane1 + ": offer {Sale:closed}"},
-		{"POST", "lanes/" + lane1 + "/help", `{"done":false}`, 204, "sam at " + lane1 + ": help_coming {}"},
-		{"POST", "lanes/" + lane1 + "/help", `{"done":true}`, 204, "sam at " + lane1 + ": help_done {}"},
+		{"POST", "lanes/" + lane1 + "/help", `{"done":false,"called_at":"2026-05-01T12:01:30.250Z"}`, 204, "sam at " +
+			lane1 + ": help_coming {Called:2026-05-01 12:01:30.25 +0000 UTC}"},
+		{"POST", "lanes/" + lane1 + "/help", `{"done":true,"called_at":"2026-05-01T12:01:30.250Z"}`, 204, "sam at " +
+			lane1 + ": help_done {Called:2026-05-01 12:01:30.25 +0000 UTC}"},
+		// a page of an earlier release
+		{"POST", "lanes/" + lane1 + "/help", `{"done":false}`, 204, "sam at " + lane1 +
+			": help_coming {Called:0001-01-01 00:00:00 +0000 UTC}"},
+		{"POST", "lanes/" + lane1 + "/help", `{"done":true}`, 204, "sam at " + lane1 +
+			": help_done {Called:0001-01-01 00:00:00 +0000 UTC}"},
 		{"POST", "lanes/" + lane1 + "/end-reservation", `{"reservation_id":"` + session1 + `"}`, 204, "sam at " +
 			lane1 + ": end_reservation {Reservation:" + session1 + "}"},
 		{"POST", "lanes/" + lane1 + "/cleared", "", 204, "sam at " + lane1 + ": cleared {}"},

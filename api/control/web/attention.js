@@ -367,7 +367,7 @@ class Item {
     const lane = lanes[0];
     const label = (words) => t("quick.on_lane", { words, lane: this.words.lane });
     const act = (words, look, perform) => action(this.#client, { words, label: label(words), kind: look }, this.#error, perform);
-    const help = (done) => () => this.#client.lane(lane, "help", { done });
+    const help = (done) => this.#client.answerHelp(lane, done);
     switch (kind) {
       case "help":
         return [...(coming ? [] : [act(t("need.on_my_way"), "primary", help(false))]), act(t("need.done"), coming ? "primary" : "", help(true))];

@@ -49,6 +49,13 @@ export class Client {
     return this.request("POST", `/lanes/${lane.lane_id}/${command}`, body);
   }
 
+  // answerHelp returns the act that answers the call for help which the lane shows now: that it is coming, or done. A later call, which nobody
+  // has seen, stays.
+  answerHelp(lane, done) {
+    const body = { done, called_at: lane.help.at };
+    return () => this.lane(lane, "help", body);
+  }
+
   // ceasefire begins a ceasefire over the range, a bay or a lane. It throws the Refusal of the first attempt; further ones follow by themselves.
   // If the stream does not report it, the response's progress is shown.
   ceasefire(scope, id = null, rangeID = this.range.info?.id) {

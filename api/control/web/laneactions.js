@@ -46,8 +46,8 @@ export class LaneActions {
       return;
     }
     this.#drawnCalls = key;
-    const call = (words, sign, kind, command, body) =>
-      action(this.#client, { words, sign, kind }, this.#error, () => this.#client.lane(this.#lane, command, body));
+    const answer = (words, sign, kind, act) => action(this.#client, { words, sign, kind }, this.#error, act);
+    const call = (words, sign, kind, command, body) => answer(words, sign, kind, () => this.#client.lane(this.#lane, command, body));
     const calls = [];
     if (lane.uncleared) {
       calls.push(call(t("lane.cleared"), "check", "primary", "cleared"));
@@ -57,10 +57,10 @@ export class LaneActions {
       calls.push(element("span.note", {}, t("lane.reserved", { time: t.seconds(until) })), call(t("lane.end_reservation"), "close", "", "end-reservation", { reservation_id: id }));
     }
     if (lane.help && !lane.help.coming) {
-      calls.push(call(t("help.coming"), "bell", "primary", "help", { done: false }));
+      calls.push(answer(t("help.coming"), "bell", "primary", this.#client.answerHelp(lane, false)));
     }
     if (lane.help) {
-      calls.push(call(t("help.done"), "check", "", "help", { done: true }));
+      calls.push(answer(t("help.done"), "check", "", this.#client.answerHelp(lane, true)));
     }
     if (lane.stray_hit) {
       calls.push(call(t("hit.noted"), "hit", "", "stray-hit"));

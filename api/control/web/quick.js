@@ -21,7 +21,7 @@ export function quickActions(client, lane, error, open) {
   const buttons = [];
   if (lane.help) {
     // A sign alone, as the tile keeps its size. The queue has the words.
-    const answer = (key, sign, done, kind) => action(client, { sign, kind, label: named(t(`quick.${key}`)) }, error, () => client.lane(lane, "help", { done }));
+    const answer = (key, sign, done, kind) => action(client, { sign, kind, label: named(t(`quick.${key}`)) }, error, client.answerHelp(lane, done));
     buttons.push(lane.help.coming ? answer("help_done", "check", true, "") : answer("help_coming", "bell", false, "primary"));
   }
   switch (stateOf(lane)) {

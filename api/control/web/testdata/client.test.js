@@ -91,6 +91,17 @@ test("a ceasefire of this page ends by the press that the gateway has named sinc
   assert.deepEqual(bodies.at(-1), { scope: "range", id: null, on: false, press: "p1" });
 });
 
+test("an answer to a call for help names the call that was shown, also when the customer has called again since", async () => {
+  const { client, bodies, respond } = newClient();
+  const lane = { lane_id: "1", help: { at: "2026-05-01T12:00:00.000Z", coming: true } };
+  const done = client.answerHelp(lane, true);
+  lane.help = { at: "2026-05-01T12:05:00.000Z", coming: false };
+  const answered = done();
+  await respond({});
+  await answered;
+  assert.deepEqual(bodies, [{ done: true, called_at: "2026-05-01T12:00:00.000Z" }]);
+});
+
 test("a ceasefire without a response is an alarm long before the request times out", async () => {
   const { client, range, alarms, respond, stale } = newClient();
   const request = client.ceasefire("range");
