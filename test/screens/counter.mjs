@@ -2,8 +2,9 @@
 // every size, and what was done by mistake is taken back.
 import assert from "node:assert/strict";
 import { Control } from "./control.mjs";
+import { touches } from "./hands.mjs";
 import { Lane } from "./lane.mjs";
-import { eventually, story, tell } from "./story.mjs";
+import { eventually, scene, story, tell } from "./story.mjs";
 import { linked, pos, runDown, sell, sessionOn, sessions } from "./pos.mjs";
 
 await story(async () => {
@@ -19,7 +20,7 @@ await story(async () => {
     for (const control of touched) {
       await page.locator(".many-actions[data-moved]").waitFor({ state: "detached" }); // presses count again
       await control.tap();
-      await page.waitForTimeout(300); // as a finger takes
+      await page.waitForTimeout(400); // as a finger takes that presses another button
     }
     assert.equal(touched.length, n);
   };
@@ -62,6 +63,35 @@ await story(async () => {
   }
   await compact.tap();
 
+  // sellsOnce has a double tap on +15 add 15 minutes, and a tap after it 15 more. Where the machine took so long that those were two taps, it is
+  // done again.
+  const sellsOnce = async (on, control, minutes) => {
+    await on.evaluate(() => document.addEventListener("click", ({ timeStamp }) => (window.taps = [window.taps?.[1], timeStamp]), { capture: true }));
+    let before;
+    do {
+      before = await minutes();
+      await touches["double tap"](on, control);
+      await eventually("it is longer", async () => (await minutes()) > before);
+      await on.waitForTimeout(500); // in which more could arrive
+    } while (await on.evaluate(() => window.taps[1] - window.taps[0] >= 350));
+    assert.equal(await minutes(), before + 15);
+    await control.tap();
+    await eventually("the next press counts", async () => (await minutes()) === before + 30);
+  };
+  const minutesOf = (n) => async () => (await sessionOn(n)).duration;
+
+  tell("A double tap on +15 adds 15 minutes, wherever that stands: on the tile, in the panel, and on a phone among those who end next");
+  await sellsOnce(page, staff.quick("15 minutes more", 1), minutesOf(1));
+  await lane(1).tap();
+  await page.waitForTimeout(1000); // at first the panel takes no double press at all
+  await sellsOnce(page, staff.panel.getByRole("button", { name: "15 minutes more" }), minutesOf(1));
+  await staff.panel.getByRole("button", { name: "Close", exact: true }).tap();
+  const phone = await Control.signedIn("sam", { hasTouch: true, isMobile: true, viewport: { width: 390, height: 844 } });
+  await phone.view("next");
+  const ending = phone.page.locator(`.ending[data-lane="${scene.lanes[0].id}"]`); // the last one, which stays where it is
+  await sellsOnce(phone.page, ending.getByRole("button", { name: "15 minutes more: Lane 1" }), minutesOf(1));
+  await phone.page.close();
+
   tell("A bay is sold, extended and stopped by a few touches; what could not be done is said by lane, and what was done is taken back");
   const bayB = page.locator("summary").and(page.getByLabel("Bay B: more"));
   const all = page.getByRole("button", { name: "Select all" });
@@ -93,6 +123,11 @@ await story(async () => {
   await taps(1, undo);
   await report.waitFor({ state: "hidden" });
   assert.deepEqual(await minutes(), [60, 60, 60]);
+  await sellsOnce(page, many("+15 for 3"), minutesOf(4));
+  await eventually("all three are longer", async () => new Set(await minutes()).size === 1);
+  for (const n of [4, 5, 6]) {
+    await pos("POST", `/sessions/${(await sessionOn(n)).session_id}/modify?time=${60 - (await minutesOf(n)())}`);
+  }
   await pos("POST", `/sessions/${(await sessionOn(5)).session_id}/modify?time=415`);
   await staff.says(5, "of 475 min");
   await lane(3).tap(); // which is free

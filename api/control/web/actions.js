@@ -137,11 +137,14 @@ export function announce(sentence) {
 
 const REPEAT = 350; // ms; a double click of whoever is used to one
 
-// ignoreQuickRepeats ignores a press on any of the element's buttons that follows another one at once: a double click on +15 sells 15 minutes.
-// A confirmation has a time of its own.
+// ignoreQuickRepeats ignores a press on the element, which is a button or has buttons, that follows another one at once: a double click on +15
+// sells 15 minutes. A confirmation has a time of its own.
 export function ignoreQuickRepeats(target) {
   let pressed = -Infinity;
   target.addEventListener("click", (event) => {
+    if (!event.target.closest("button")) {
+      return; // a press on a label is one on its input at once
+    }
     if (event.timeStamp - pressed < REPEAT && !event.target.closest(".sure")) {
       event.preventDefault();
       event.stopPropagation();

@@ -3,7 +3,7 @@
 import { formatTime, now, onTick } from "/screens/clock.js";
 import { element, setText } from "/screens/element.js";
 import { icon } from "/screens/icons.js";
-import { LaneErrorText, action, showBusy } from "./actions.js";
+import { LaneErrorText, action, ignoreQuickRepeats, showBusy } from "./actions.js";
 import { laneEndsIn, laneGraceLeft, laneOwed, laneTimeLeft } from "./model.js";
 import { inGrace, stateOf, urgencyOf } from "./rules.js";
 import { ignoreWhenMoved } from "./settling.js";
@@ -84,6 +84,7 @@ class Row {
     const { t } = client;
     this.#error = new LaneErrorText(client, () => (this.element.isConnected ? this.#lane : undefined)); // the session may end meanwhile
     this.more = action(client, { words: "+15" }, this.#error, (anyway) => client.outcome.modify(this.#lane, 15, anyway));
+    ignoreQuickRepeats(this.more);
     this.element = element("li.ending", {},
       element("button.open-lane", { type: "button", onclick: () => open(this.#lane.lane_id) }, element("span.about", {}, this.#name, this.#customer), this.#state, this.#time),
       this.more, this.#error.element);

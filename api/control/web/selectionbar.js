@@ -3,7 +3,7 @@
 import { printButton } from "./shootercode.js";
 import { element, setText } from "/screens/element.js";
 import { icon } from "/screens/icons.js";
-import { ErrorText, action, announce, button } from "./actions.js";
+import { ErrorText, action, announce, button, ignoreQuickRepeats } from "./actions.js";
 import { confirmButton } from "./confirmbutton.js";
 import { forAllLanes, forEachLane, laneLine, refusalLines } from "./eachlane.js";
 import { ACTIONS, lanesTyped } from "./manylanes.js";
@@ -56,6 +56,7 @@ export class SelectionBar {
       element("div.many-which", {}, this.#count, form, button({ words: t("many.all") }, () => selecting.beginWithAll())),
       this.#actions, button({ sign: "close", label: t("many.end"), kind: "many-end" }, () => this.#end()), this.#error.element);
     this.#moved = ignoreWhenMoved(this.#actions);
+    ignoreQuickRepeats(this.#actions);
     selecting.addEventListener("change", () => {
       selecting.isOn && root.hidden && onBegin();
       this.show();

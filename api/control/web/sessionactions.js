@@ -1,6 +1,6 @@
 // The actions on the session of a lane: its time, start, pause, move and stop.
 import { element } from "/screens/element.js";
-import { action, button, perform } from "./actions.js";
+import { action, button, ignoreQuickRepeats, perform } from "./actions.js";
 import { confirmButton } from "./confirmbutton.js";
 import { makeUpButtons } from "./makeup.js";
 import { stateOf } from "./rules.js";
@@ -89,6 +89,8 @@ export class SessionActions {
       const step = button({ words: `${minutes > 0 ? "+" : "−"}${Math.abs(minutes)}`, label: t(minutes > 0 ? "time.more" : "time.less", { n: Math.abs(minutes) }) }, () => change(step, minutes));
       return step;
     });
+    const row = element("div.steps", {}, ...steps);
+    ignoreQuickRepeats(row);
     this.#minutes = element("input.input", { type: "number", min: -480, max: 480, step: 1, required: true, inputMode: "text", placeholder: "+20", "aria-label": t("time.number") });
     const submit = element("button.button", { type: "submit" }, t("time.change"));
     const form = element("form.together", {}, this.#minutes, submit);
@@ -105,7 +107,7 @@ export class SessionActions {
         changed();
       }
     });
-    return element("div.section", { role: "group", "aria-label": t("time.title") }, element("h3", {}, t("time.title")), element("div.steps", {}, ...steps), form);
+    return element("div.section", { role: "group", "aria-label": t("time.title") }, element("h3", {}, t("time.title")), row, form);
   }
 
   async #moveTo(pick) {

@@ -29,9 +29,9 @@ test("the second click of a double click is ignored if its button has replaced t
 test("a press that follows another one at once is ignored, whichever button of the lane it is on", () => {
   let listener;
   ignoreQuickRepeats({ addEventListener: (_, added) => (listener = added) });
-  const isHandled = (timeStamp, sure = false) => {
+  const isHandled = (timeStamp, sure = false, of = "button") => {
     let handled = true;
-    listener({ timeStamp, target: { closest: (selector) => (selector === ".sure" && sure ? {} : null) }, preventDefault() {}, stopPropagation: () => (handled = false) });
+    listener({ timeStamp, target: { closest: (selector) => (selector === of || (selector === ".sure" && sure) ? {} : null) }, preventDefault() {}, stopPropagation: () => (handled = false) });
     return handled;
   };
   assert.ok(isHandled(1000));
@@ -39,4 +39,6 @@ test("a press that follows another one at once is ignored, whichever button of t
   assert.ok(!isHandled(1349));
   assert.ok(isHandled(1350));
   assert.ok(isHandled(1400, true), "a confirmation has a time of its own");
+  assert.ok(isHandled(2000, false, "label"));
+  assert.ok(isHandled(2000, false, "input"), "a press on a label is one on its input at once");
 });
