@@ -53,8 +53,8 @@ type together struct {
 	ended   chan commit.Outcome // of one
 }
 
-// closedLanes are those whose hardware has closed for operations: also lanes that a session has come to from another one.
-// Lanes call add, which does not block.
+// closedLanes are those whose hardware has closed for operations: also lanes that a session has come to from another
+// one. Lanes call add, which does not block.
 type closedLanes struct {
 	mu    sync.Mutex
 	lanes []uuid.UUID
@@ -62,21 +62,21 @@ type closedLanes struct {
 }
 
 // add notes the lane, which is to be told when that is over; false: it is.
-func (t *closedLanes) add(lane uuid.UUID) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !t.over {
-		t.lanes = append(t.lanes, lane)
+func (c *closedLanes) add(lane uuid.UUID) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.over {
+		c.lanes = append(c.lanes, lane)
 	}
-	return !t.over
+	return !c.over
 }
 
 // end returns the lanes, to which none is added any more.
-func (t *closedLanes) end() []uuid.UUID {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.over = true
-	return t.lanes
+func (c *closedLanes) end() []uuid.UUID {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.over = true
+	return c.lanes
 }
 
 // closedAhead is what a lane whose hardware has closed for an operation was told; zero: none was told for it.

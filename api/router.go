@@ -175,6 +175,8 @@ func ofToken(r *http.Request) (uuid.UUID, routing.Way) {
 		way = routing.Events
 	case target == prefix2+v2.EventsPath && strings.Contains(r.URL.RawQuery, "wait="):
 		way = routing.Waiting
+	case target == prefix2+v2.BatchPath:
+		way = way.WithBody(v2.MaxBatchBody)
 	case closes(r):
 		way = routing.Closing
 	}

@@ -277,6 +277,19 @@ func TestAnAnswerOfARangeHasItsEpoch(t *testing.T) {
 	require.Empty(t, sendAuthorized(newAPI(nil), "GET", prefix2+"/lanes", "").Header().Get("range-epoch"), "it starts")
 }
 
+// A batch may have a larger body than other requests, through whichever node it comes.
+func TestALargeBatchIsHandedOn(t *testing.T) {
+	entry, owner := newNodes(t, func(*Settings) {})
+	const operations = `{"operations":[{"op":"stop","session_id":"` + theSession + `"}]`
+	for size, status := range map[int]int{64 << 10: 200, v2.MaxBatchBody: 200, v2.MaxBatchBody + 1: 413} {
+		body := operations + strings.Repeat(" ", size-len(operations)-1) + "}"
+		for _, n := range []*gatewayNode{entry, owner} {
+			response := sendAuthorized(n.api, "POST", prefix2+"/sessions/batch", body)
+			require.Equal(t, status, response.Code, "%d bytes at the %s: %s", size, n.name, response.Body)
+		}
+	}
+}
+
 // Whatever is wrong with a credential, the entry says so itself.
 func TestTheEntryAuthenticates(t *testing.T) {
 	entry, owner := newNodes(t, func(*Settings) {})

@@ -65,7 +65,7 @@ func forwardingOf(ctx context.Context) *forwarding { return ctx.Value(forwarding
 // forward sends the request to its owner, and the response to the client. A body that cannot be read is
 // refused here, as every node would refuse it.
 func (r *Router) forward(w http.ResponseWriter, f *forwarding) {
-	body, err := Body(f.in)
+	body, err := readBodyOf(f.in, f.way.largeBody)
 	if err != nil {
 		f.next.ServeHTTP(w, f.in)
 		return
@@ -100,12 +100,15 @@ func (r *Router) forward(w http.ResponseWriter, f *forwarding) {
 	r.proxy.ServeHTTP(w, f.in.WithContext(ctx))
 }
 
-// maxBody is one byte more than a body may have (WIRE.md, Requests): the owner refuses it, unless the
-// endpoint reads no body.
+// maxBody is one byte more than a body may have (WIRE.md, Requests), unless the way says otherwise: the owner refuses
+// it, unless the endpoint reads no body.
 const maxBody = 64<<10 + 1
 
 // Body reads the body of a request, up to maxBody, and leaves it to be read again: to the same end, or the same error.
-func Body(r *http.Request) ([]byte, error) {
+func Body(r *http.Request) ([]byte, error) { return readBodyOf(r, 0) }
+
+// readBodyOf is Body up to one byte more than a large body, if there may be one.
+func readBodyOf(r *http.Request, large int) ([]byte, error) {
 	if r.Body == nil || r.Body == http.NoBody {
 		return nil, nil
 	}
@@ -113,7 +116,7 @@ func Body(r *http.Request) ([]byte, error) {
 		return read.bytes, read.err
 	}
 	read := &readBody{rest: r.Body}
-	read.bytes, read.err = io.ReadAll(io.LimitReader(r.Body, maxBody))
+	read.bytes, read.err = io.ReadAll(io.LimitReader(r.Body, int64(max(maxBody, large+1))))
 	var end io.Reader = r.Body
 	if read.err != nil {
 		end = failingReader{read.err}

@@ -65,6 +65,14 @@ type Way struct {
 	unauthenticated bool
 	// further is how much more room than others a request has that may close a fire line: so many times theirs.
 	further int
+	// largeBody is how many bytes a body may have, where that is more than other requests may.
+	largeBody int
+}
+
+// WithBody returns the way of requests whose body may have so many bytes.
+func (w Way) WithBody(bytes int) Way {
+	w.largeBody = bytes
+	return w
 }
 
 // service is a handler of the owner.

@@ -11,8 +11,10 @@ import (
 	"rangegate/lanes"
 )
 
-// MaxOperations is how many operations one batch has at most, MaxBatchBody its maximum size in bytes.
+// BatchPath is that of a batch, MaxOperations how many operations it has at most, MaxBatchBody its maximum size in
+// bytes.
 const (
+	BatchPath     = "/sessions/batch"
 	MaxOperations = 200
 	MaxBatchBody  = 1 << 20
 )
@@ -156,7 +158,7 @@ func (h Handlers) showBatch(batch lanes.Batch, results []lanes.BatchResult) Batc
 }
 
 func (h Handlers) batchEndpoint() endpoint.Endpoint {
-	return endpoint.Command("POST", "/sessions/batch", 200, "Several operations in one request", readBatch,
+	return endpoint.Command("POST", BatchPath, 200, "Several operations in one request", readBatch,
 		h.batch, h.showBatch,
 		commandCodes("batch_refused", "session_not_found", "store_unavailable")...).
 		Describe("What belongs together, as two customers who change lanes, or what comes at once, as the end of " +
