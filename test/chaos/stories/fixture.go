@@ -20,8 +20,12 @@ import (
 	"rangegate/test/support"
 )
 
-// webhookTimeout is how long the gateway waits for the receiver.
-const webhookTimeout = 300 * time.Millisecond
+// How long the gateway waits for the receiver: so long that a busy machine answers in time, and in a story about
+// a receiver that does not, while an attempt has to time out.
+const (
+	webhookTimeout = time.Minute
+	shortTimeout   = 500 * time.Millisecond
+)
 
 // fixture is a range: its controllers, the integrator's receiver, and the configuration of the gateway between them.
 type fixture struct {
@@ -41,10 +45,26 @@ func newFixture(t testing.TB, lanes int) *fixture {
 
 // newFixtureOf has the lanes of a configuration.
 func newFixtureOf(t testing.TB, lanes []string) *fixture {
-	receiver := support.NewReceiver(t)
-	config := support.NewConfig(t, lanes, "purchasing: true", receiver.Setting("timeout: "+webhookTimeout.String()))
-	config.HTTP = support.NoLimit
-	return &fixture{t: t, receiver: receiver, config: config}
+	f := &fixture{t: t, receiver: support.NewReceiver(t), config: support.NewConfig(t, lanes)}
+	f.config.HTTP = support.NoLimit
+	f.setWebhookTimeout(webhookTimeout)
+	return f
+}
+
+// setWebhookTimeout changes the configuration.
+func (f *fixture) setWebhookTimeout(timeout time.Duration) {
+	f.config.Ranges[0].Settings = []string{
+		"purchasing: true", f.receiver.Setting("timeout: " + timeout.String()),
+	}
+}
+
+// waitForReceiver has a gateway that runs wait that long for the receiver from now on.
+func (f *fixture) waitForReceiver(gateway *support.Gateway, timeout time.Duration) {
+	f.t.Helper()
+	f.setWebhookTimeout(timeout)
+	gateway.Configure(f.config.String())
+	reloaded := gateway.Operate("POST", "/reload", "")
+	require.Equal(f.t, 200, reloaded.Status, reloaded.Body)
 }
 
 // onEachStore plays the story on a range of two lanes, with its store in a file and in Redis.
