@@ -65,7 +65,7 @@ func newFixture(t testing.TB) *fixture {
 		{
 			Name: "North range", Lanes: lanes,
 			Settings: []string{
-				"purchasing: true", "currency: EUR", f.integrator.Setting("timeout: 2s"),
+				"purchasing: true", "currency: EUR", f.integrator.Setting("timeout: 30s"),
 				f.integrator.ProductsSetting(), staff("sam", "kim"), boardSetting, clearWhenSaid,
 			},
 			Bays: []string{support.Entry(bay(1), "Bay A"), support.Entry(bay(2), "Bay B")},
