@@ -1,26 +1,50 @@
 // The POS, which sees the range through the API alone, and what a story does to the world around the screens.
 import assert from "node:assert/strict";
-import { eventually, scene } from "./story.mjs";
+import { randomUUID } from "node:crypto";
+import { PATIENCE, eventually, scene } from "./story.mjs";
 
-// pos makes a request below /api/v2/pos and answers its body. It is answered with that status.
-export async function pos(method, path, body, status = method === "GET" ? 200 : 204) {
+// ask makes one request below /api/v2/pos and answers {status, text}.
+export async function ask(method, path, body, key) {
   const response = await fetch(`${scene.api}/api/v2/pos${path}`, {
-    method, headers: { "range-id": scene.range, token: scene.token, "Content-Type": "application/json" },
+    method, headers: { "range-id": scene.range, token: scene.token, "Content-Type": "application/json", ...(key && { "Idempotency-Key": key }) },
     body: body === undefined ? undefined : JSON.stringify(body),
   });
-  const text = await response.text();
-  assert.equal(response.status, status, `${method} ${path}: ${text}`);
-  return text === "" ? null : JSON.parse(text);
+  return { status: response.status, text: await response.text() };
+}
+
+// pos makes a request below /api/v2/pos and answers its body. It is answered with that status. As a POS it repeats, with one key, what is
+// refused because the store of a busy machine takes its time, and what nobody knows. A simulation takes no key.
+export async function pos(method, path, body, status = method === "GET" ? 200 : 204) {
+  const key = method === "GET" || path.startsWith("/simulate/") ? undefined : randomUUID();
+  const isForNow = (answer) => isStoreAway(answer) || (answer.status === 504 && (key || method === "GET"));
+  const answer = await repeat(() => ask(method, path, body, key), isForNow);
+  assert.equal(answer.status, status, `${method} ${path}: ${answer.text}`);
+  return answer.text === "" ? null : JSON.parse(answer.text);
+}
+
+// isStoreAway is true of an answer after which nothing was changed.
+const isStoreAway = ({ status, text }) => status === 503 && JSON.parse(text).code === "store_unavailable";
+
+// repeat makes a request again while its answer is one for now.
+async function repeat(make, isForNow) {
+  for (const end = Date.now() + PATIENCE; ; await new Promise((resolve) => setTimeout(resolve, 100))) {
+    const answer = await make();
+    if (!isForNow(answer) || Date.now() > end) {
+      return answer;
+    }
+  }
 }
 
 // operate makes a request of an operator about the range, and answers its body.
 export async function operate(method, path, body) {
   const operations = await (await fetch(`${scene.world}/operations`)).text(); // another address each time that the gateway starts
-  const response = await fetch(`${operations}/ranges/${scene.range}${path}`, {
-    method, headers: { Authorization: `Bearer ${scene.operator}`, "Content-Type": "application/json" }, body: body === undefined ? undefined : JSON.stringify(body),
-  });
-  const text = await response.text();
-  assert.ok(response.ok, `${method} ${path}: ${text}`);
+  const { status, text } = await repeat(async () => {
+    const response = await fetch(`${operations}/ranges/${scene.range}${path}`, {
+      method, headers: { Authorization: `Bearer ${scene.operator}`, "Content-Type": "application/json" }, body: body === undefined ? undefined : JSON.stringify(body),
+    });
+    return { status: response.status, text: await response.text() };
+  }, isStoreAway);
+  assert.equal(status, 200, `${method} ${path}: ${text}`);
   return JSON.parse(text);
 }
 
@@ -31,13 +55,14 @@ export async function sessionOn(n) {
   return (await sessions()).find((session) => session.lane_id === scene.lanes[n - 1].id);
 }
 
+// order is what a sale of the lane asks for.
+export const order = (n, customer, more = {}) => ({
+  customer_name: customer, lane_id: scene.lanes[n - 1].id, group_id: "33333333-3333-4333-8333-000000000001", duration: 60,
+  enable_purchasing: true, ...more,
+});
+
 // sell begins a session as the POS does, and answers it.
-export function sell(n, customer, more = {}) {
-  return pos("POST", "/sessions", {
-    customer_name: customer, lane_id: scene.lanes[n - 1].id, group_id: "33333333-3333-4333-8333-000000000001", duration: 60,
-    enable_purchasing: true, ...more,
-  }, 201);
-}
+export const sell = (n, customer, more) => pos("POST", "/sessions", order(n, customer, more), 201);
 
 export const advance = (session, minutes) => pos("POST", "/simulate/advance", { session_id: session, minutes });
 
