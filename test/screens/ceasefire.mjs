@@ -34,7 +34,7 @@ await story(async () => {
     for (const [how, press] of Object.entries({ ...(hasTouch ? touches : clicks), ...keys, "click of a screen reader": (_, control) => control.evaluate((of) => of.click()) })) {
       sent.length = 0;
       await press(page, begin, rest);
-      await eventually(`${how}: in force`, async () => (await holds()).join() === "range sam", 10_000);
+      await eventually(`${how}: in force`, async () => (await holds()).join() === "range sam");
       await inForce(staff);
       await begin.and(page.locator("[data-in-force]:not([aria-busy])")).waitFor();
       assert.ok(sent.length === 1 || (/double|two/.test(how) && sent.length === 2), `${how}: ${sent}`);

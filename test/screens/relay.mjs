@@ -36,12 +36,15 @@ await story(async () => {
   await tap(selection.locator("summary").and(page.getByLabel("More for the selected lanes")));
   const wall = await open(await device({ viewport: { width: 1920, height: 1080 } }), `${scene.api}/board/${range}?key=${scene.board}-${LANES}`);
   await wall.locator(".tile[data-state=waiting]").nth(LANES - 1).waitFor(); // ten seconds are not long to open a page in
+  await watchCountdown(page, ".lane .time", "in 0?0:(10|0\\d)");
+  await watchCountdown(wall, ".tile .time", "^0?0:(10|0\\d)$");
   await tap(many(`Start ${LANES} in 10 s`));
   assert.ok(taps < 8, `${taps} touches`);
   console.log(`    ${taps} touches`);
   await page.locator("#outcome").getByText(`${LANES} start together in 10 s`).waitFor();
-  await page.locator(".lane .time").filter({ hasText: /in 0?0:0\d/ }).nth(LANES - 1).waitFor();
-  await wall.locator(".tile .time").filter({ hasText: /^0?0:0\d$/ }).nth(LANES - 1).waitFor();
+  for (const screen of [page, wall]) {
+    await eventually("every lane counts down", async () => (await screen.evaluate(() => window.counted)) === LANES);
+  }
   await page.locator(".lane[data-state=running]").nth(LANES - 1).waitFor();
   await wall.locator(".tile[data-state=running]").nth(LANES - 1).waitFor();
 
@@ -76,3 +79,15 @@ await story(async () => {
   await bo.inState("running");
   await eventually("both began at one instant", async () => (await sessionOn(1)).began_at === (await sessionOn(2)).began_at);
 });
+
+// watchCountdown has the page write down how many elements have shown a countdown at once, whoever looks later.
+function watchCountdown(page, selector, pattern) {
+  return page.evaluate(([selector, pattern]) => {
+    window.counted = 0;
+    const isCountdown = new RegExp(pattern);
+    new MutationObserver(() => {
+      const counting = [...document.querySelectorAll(selector)].filter(({ textContent }) => isCountdown.test(textContent));
+      window.counted = Math.max(window.counted, counting.length);
+    }).observe(document.body, { subtree: true, childList: true, characterData: true });
+  }, [selector, pattern]);
+}
