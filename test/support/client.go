@@ -59,6 +59,9 @@ func (a Answer) Code() string {
 	return refusal.Code
 }
 
+// IsStoreAway is true of a refusal because the store takes more than a second: nothing was changed.
+func (a Answer) IsStoreAway() bool { return a.Code() == "store_unavailable" }
+
 // Decode reads the body as JSON.
 func (a Answer) Decode(t testing.TB, into any) {
 	t.Helper()

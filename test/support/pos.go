@@ -52,21 +52,33 @@ func (p POS) Send(method, path, body string, headers ...string) Answer {
 	return answer
 }
 
-// Expect makes a request that is answered with that status.
+// Expect makes a request that is answered with that status. Like a till it asks again when it should have been done
+// and the store of a busy machine takes more than a second (503): then nothing was changed.
 func (p POS) Expect(status int, method, path, body string, headers ...string) Answer {
 	p.t.Helper()
-	answer := p.Send(method, path, body, headers...)
+	answer, err := Repeat(func() (Answer, error) { return p.Do(method, path, body, headers...) }, func(a Answer) bool {
+		return status < 300 && a.IsStoreAway()
+	})
+	require.NoError(p.t, err)
 	require.Equal(p.t, status, answer.Status, "%s %s: %s", method, path, answer.Body)
 	return answer
 }
 
-// DoInsisting is Do of a POS that repeats, with one key, what 503 refuses for now, until Patience is over: the
+// DoInsisting is Do of a POS that repeats, with one key, what 503 refuses for now and what 504 does not know: the
 // store of a busy machine may take its time.
-func (p POS) DoInsisting(method, path, body string) (answer Answer, err error) {
+func (p POS) DoInsisting(method, path, body string) (Answer, error) {
 	key := uuid.NewString()
+	ask := func() (Answer, error) { return p.Do(method, path, body, "Idempotency-Key", key) }
+	return Repeat(ask, func(a Answer) bool {
+		return a.Status == http.StatusServiceUnavailable || a.Status == http.StatusGatewayTimeout
+	})
+}
+
+// Repeat asks again while the answer is one for now, until Patience is over.
+func Repeat(ask func() (Answer, error), isForNow func(Answer) bool) (answer Answer, err error) {
 	for end := time.Now().Add(Patience); ; time.Sleep(100 * time.Millisecond) {
-		answer, err = p.Do(method, path, body, "Idempotency-Key", key)
-		if err != nil || answer.Status != http.StatusServiceUnavailable || time.Now().After(end) {
+		answer, err = ask()
+		if err != nil || !isForNow(answer) || time.Now().After(end) {
 			return answer, err
 		}
 	}
@@ -93,25 +105,16 @@ func Order(lane, minutes int, more ...string) string {
 		LaneID(lane), Group, minutes, strings.Join(more, ""))
 }
 
-// Sell creates a session on the lane and returns its id. More is what Order takes. Like a till it asks again while the
-// store of a busy machine takes more than a second (503): then nothing was changed.
+// Sell creates a session on the lane and returns its id. More is what Order takes.
 func (p POS) Sell(lane, minutes int, more ...string) (session string) {
 	p.t.Helper()
-	var answer Answer
-	for end := time.Now().Add(Patience); ; time.Sleep(100 * time.Millisecond) {
-		answer = p.Send("POST", "/sessions", Order(lane, minutes, more...))
-		if answer.Code() != "store_unavailable" || time.Now().After(end) {
-			break
-		}
-	}
-	require.Equal(p.t, 201, answer.Status, answer.Body)
-	return answer.SessionID(p.t)
+	return p.Expect(201, "POST", "/sessions", Order(lane, minutes, more...)).SessionID(p.t)
 }
 
 // Command gives the session a command that is taken, as "/stop".
 func (p POS) Command(session, command string) {
 	p.t.Helper()
-	p.Expect(204, "POST", "/sessions/"+session+command, "")
+	p.Insist(204, "POST", "/sessions/"+session+command, "")
 }
 
 // Session is a session as a POS sees it. The fields from Customer on are those of the history.

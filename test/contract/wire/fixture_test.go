@@ -64,10 +64,12 @@ func serveConfig(t testing.TB, config support.Config) (*support.Gateway, posClie
 	return g, posClient{g.POS().Client, t}
 }
 
-// ask makes a request that is answered.
+// ask makes a request that is answered, and makes it again while the store of a busy machine is away.
 func (p posClient) ask(method, path, body string, headers ...string) support.Answer {
 	p.t.Helper()
-	answer, err := p.Do(method, path, body, headers...)
+	answer, err := support.Repeat(func() (support.Answer, error) {
+		return p.Do(method, path, body, headers...)
+	}, support.Answer.IsStoreAway)
 	require.NoError(p.t, err)
 	return answer
 }

@@ -25,7 +25,8 @@ func TestTheStoreHangs(t *testing.T) {
 		sent <- answer
 	}()
 	refused(t, <-sent, 504, "timeout")
-	later := pos.ask("POST", v2+"/sessions", order(3, 30, ""))
+	later, err := pos.Do("POST", v2+"/sessions", order(3, 30, ""))
+	require.NoError(t, err)
 	refused(t, later, 503, "store_unavailable")
 	require.Equal(t, "1", later.Header.Get("Retry-After"))
 	stop := pos.ask("POST", v2+"/sessions/"+session+"/stop", "")

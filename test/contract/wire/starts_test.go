@@ -44,14 +44,16 @@ func TestStarts(t *testing.T) {
 		pos.sell(3, 30, "")
 	all := `"session_ids":["` + strings.Join([]string{first, second, early}, `","`) + `"]`
 
-	scheduled := read(pos.ask("POST", v2+"/starts", `{`+all+`,"in_seconds":2}`, "Idempotency-Key", "relay"), 201)
+	scheduled := read(pos.ask("POST", v2+"/starts", `{`+all+`,"in_seconds":3600}`, "Idempotency-Key", "relay"), 201)
 	require.Equal(t, []string{"waiting", "waiting", "begun"}, scheduled.states())
-	require.Equal(t, scheduled, read(pos.ask("POST", v2+"/starts", `{`+all+`,"in_seconds":2}`, "Idempotency-Key",
+	require.Equal(t, scheduled, read(pos.ask("POST", v2+"/starts", `{`+all+`,"in_seconds":3600}`, "Idempotency-Key",
 		"relay"), 201), "a repeat")
 	require.Contains(t, pos.ask("GET", v2+"/sessions/"+first, "").Body, `"starts_at":"`+
 		scheduled.At.Format("2006-01-02T15:04:05.000Z")+`"`)
 	require.Equal(t, []string{"waiting", "waiting"}, get(scheduled.ID).states())
+	require.Equal(t, 204, pos.ask("DELETE", v2+"/starts/"+scheduled.ID, "").Status)
 
+	scheduled = read(pos.ask("POST", v2+"/starts", `{`+all+`,"in_seconds":1}`), 201)
 	support.Eventually(t, "both have begun",
 		func() bool { return strings.Join(get(scheduled.ID).states(), " ") == "begun begun" })
 	for _, session := range get(scheduled.ID).Sessions {

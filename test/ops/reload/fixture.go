@@ -78,7 +78,7 @@ func (f *fixture) sell(first, last int) {
 		selling.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			answer, err := f.POS().Do("POST", "/sessions", support.Order(n, 30))
+			answer, err := f.POS().DoInsisting("POST", "/sessions", support.Order(n, 30))
 			if err != nil || answer.Status != http.StatusCreated {
 				f.t.Errorf("lane %d: %v %v", n, answer, err)
 			}

@@ -121,7 +121,11 @@ func sell(ctx context.Context, r *actors.Range) error {
 			Session: uuid.New(), Group: credit.Group, Customer: "Jo Smith", Minutes: credit.Sold, Purchasing: true,
 			AutoStart: true,
 		}
-		if _, err := r.Create(ctx, lane, sale, nil); err != nil {
+		_, err := r.Create(ctx, lane, sale, nil)
+		for ; errors.Is(err, lanes.ErrStoreUnavailable); _, err = r.Create(ctx, lane, sale, nil) {
+			time.Sleep(100 * time.Millisecond) // the store of a busy machine takes its time
+		}
+		if err != nil {
 			return err
 		}
 	}
