@@ -109,7 +109,7 @@ func TestRetriedRequestsAreVerified(t *testing.T) {
 		"/webhook", first, second)
 	pos := support.NewConfig(t, support.Lanes(1, 1), setting).Serve(t).POS()
 	pos.Sell(1, soldMinutes)
-	support.Eventually(t, "the first event is tried again", func() bool { return len(webhook.Arrived()) == 2 })
+	support.Eventually(t, "the first event is tried again", func() bool { return len(webhook.Arrived()) >= 2 })
 	webhook.Respond(support.Accept)
 	support.Eventually(t, "both events have been taken", func() bool { return len(webhook.Arrived()) >= 4 })
 	arrived := webhook.Arrived()

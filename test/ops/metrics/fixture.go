@@ -43,7 +43,7 @@ func start(t *testing.T) *fixture {
 		lanes = append(lanes, f.controllers.Lane(n, "screen_key: "+screenKey(n)))
 	}
 	config := support.NewConfig(t, lanes,
-		"purchasing: true", "link_grace: 100ms", integrator.Setting(), integrator.ProductsSetting())
+		"purchasing: true", "link_grace: 100ms", integrator.Setting("timeout: 1h"), integrator.ProductsSetting())
 	config.Ranges[0].Tokens = []string{"{token: " + support.Token + ", name: till 1}"}
 	f.Gateway = config.Serve(t)
 	return f
