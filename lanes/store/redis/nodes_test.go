@@ -43,11 +43,10 @@ func TestALeaseIsSeenByAllAndEnds(t *testing.T) {
 	a := store.Lease{Node: newNode("a"), Version: "1.0", Digest: "d1", Draining: true, Refusing: "its clock"}
 	a.Drained = []store.Drained{{Range: uuid.New(), Epoch: 7}}
 	b := store.Lease{Node: newNode("b"), Version: "1.1", Digest: "d2"}
-	const ttl = 300 * time.Millisecond
 	first, err := one.Renew(t.Context(), a, time.Minute)
 	require.NoError(t, err)
 	require.False(t, first.Continued)
-	both, err := two.Renew(t.Context(), b, ttl)
+	both, err := two.Renew(t.Context(), b, time.Minute)
 	require.NoError(t, err)
 	require.Len(t, both.Live, 2)
 	for i := range both.Live {
@@ -56,7 +55,7 @@ func TestALeaseIsSeenByAllAndEnds(t *testing.T) {
 	a.DigestSince, b.DigestSince = first.Live[0].DigestSince, both.Live[1].DigestSince
 	require.ElementsMatch(t, []store.Lease{a, b}, both.Live)
 
-	again, err := two.Renew(t.Context(), b, ttl)
+	again, err := two.Renew(t.Context(), b, 300*time.Millisecond)
 	require.NoError(t, err)
 	require.True(t, again.Continued)
 
@@ -65,7 +64,7 @@ func TestALeaseIsSeenByAllAndEnds(t *testing.T) {
 		require.NoError(t, err)
 		return len(live) == 1
 	}, patience, tick, "a lease that is not renewed ends")
-	back, err := two.Renew(t.Context(), b, ttl)
+	back, err := two.Renew(t.Context(), b, time.Minute)
 	require.NoError(t, err)
 	require.False(t, back.Continued, "the others have counted it as dead")
 	require.ElementsMatch(t, []store.Lease{a, b}, back.Live, "since when it has its digest, it says itself")
