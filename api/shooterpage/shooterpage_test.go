@@ -282,5 +282,5 @@ func TestTheStreamsOfASessionAreBounded(t *testing.T) {
 	require.Eventually(t, func() bool { // the pages close, and a stream that has said the end does at the next beat
 		status, _ := f.ask(f.addresses.Path(north, session) + "/stream")
 		return status == http.StatusOK
-	}, 20*time.Second, 50*time.Millisecond)
+	}, time.Minute, 50*time.Millisecond)
 }

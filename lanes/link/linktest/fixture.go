@@ -16,7 +16,7 @@ import (
 )
 
 // patience limits how long a test waits for a condition.
-const patience = 10 * time.Second
+const patience = time.Minute
 
 // fixture is a running test with its bench.
 type fixture struct {

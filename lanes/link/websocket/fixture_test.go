@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	patience = 10 * time.Second
+	patience = time.Minute
 	laneKey  = "bGFuZSAxIGhhcyBhIGtleSBvZiAzMiBieXRlcyBoZXI"
 )
 

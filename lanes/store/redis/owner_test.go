@@ -146,7 +146,7 @@ func (o *owner) saved() {
 
 // How long a test waits for a condition, and how often it checks.
 const (
-	patience = 20 * time.Second
+	patience = time.Minute
 	tick     = 20 * time.Millisecond
 )
 

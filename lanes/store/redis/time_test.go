@@ -34,6 +34,6 @@ func TestTheClockOfTheServer(t *testing.T) {
 	require.Eventually(t, func() bool {
 		_, again, err = s.Time(t.Context())
 		return err == nil
-	}, 10*time.Second, 50*time.Millisecond)
+	}, patience, 50*time.Millisecond)
 	require.NotEqual(t, name, again)
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // startTimeout limits the time until a server accepts connections.
-const startTimeout = 30 * time.Second
+const startTimeout = time.Minute
 
 // Server is a redis-server that ends with its test. Its methods fail the test on an error, and are not safe
 // for concurrent use.
