@@ -44,7 +44,7 @@ ranges:
 // shows waits until the terminal has shown what matches, and returns everything that it has shown.
 func (p *terminalOf) shows(pattern string) string {
 	p.t.Helper()
-	require.NoError(p.t, p.master.SetReadDeadline(time.Now().Add(30*time.Second)))
+	require.NoError(p.t, p.master.SetReadDeadline(time.Now().Add(longTimeout)))
 	for buffer := make([]byte, 4096); !regexp.MustCompile(pattern).MatchString(p.shown.String()); {
 		n, err := p.master.Read(buffer)
 		require.NoError(p.t, err, "%q", p.shown.String())

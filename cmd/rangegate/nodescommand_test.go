@@ -49,7 +49,7 @@ func TestOperatorsDrainAndForgetNodes(t *testing.T) {
 	require.Eventually(t, func() bool {
 		table, err = command(a, list)
 		return err == nil && strings.Count(table, "\n") == 3
-	}, 30*time.Second, 20*time.Millisecond)
+	}, longTimeout, 20*time.Millisecond)
 	require.Regexp(t, `(?m)^a .* 127\.0\.0\.1:\d+ .* serves, here$`, table)
 	require.Regexp(t, `(?m)^b .* 127\.0\.0\.1:\d+ .* serves$`, table)
 
@@ -63,16 +63,16 @@ func TestOperatorsDrainAndForgetNodes(t *testing.T) {
 	require.Eventually(t, func() bool {
 		table, err = command(owner, list)
 		return err == nil && regexp.MustCompile(`(?m)^`+name[other]+` .* 1  +serves$`).MatchString(table)
-	}, 30*time.Second, 20*time.Millisecond)
+	}, longTimeout, 20*time.Millisecond)
 	require.Regexp(t, `(?m)^`+name[owner]+` .* 0  +draining, here$`, table)
-	require.Eventually(t, func() bool { return owner.POS("GET", "/lanes", "").Status == 200 }, 30*time.Second,
+	require.Eventually(t, func() bool { return owner.POS("GET", "/lanes", "").Status == 200 }, longTimeout,
 		20*time.Millisecond)
 
 	// The other node has the range, and knows that it is the only one that takes any.
 	require.Eventually(t, func() bool {
 		table, err = command(other, list)
 		return err == nil && regexp.MustCompile(`(?m)^`+name[owner]+` .* draining$`).MatchString(table)
-	}, 30*time.Second, 20*time.Millisecond)
+	}, longTimeout, 20*time.Millisecond)
 	drainRange := func(id string) func(term *terminal, o operator) error {
 		return func(term *terminal, o operator) error { return nodesDrainRange{uuid.MustParse(id), o}.Run(term) }
 	}

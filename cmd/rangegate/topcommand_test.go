@@ -171,7 +171,7 @@ changes unsaved 0   store takes writes   events waiting 0
 )?KIND .*
 connection  Lane 2  down   .* s    0        0         It dials .*connection refused\.
 $`).MatchString(printed)
-	}, 30*time.Second, 100*time.Millisecond)
+	}, longTimeout, 100*time.Millisecond)
 	printed, err := asOperator(t, g,
 		func(term *terminal, o operator) error { return top{Sort: "age", operator: o}.Run(term) })
 	require.NoError(t, err)
@@ -259,7 +259,7 @@ func (p *terminalOf) press(keys string) {
 // waitFor waits until a whole screen, its lines without their attributes, is as wanted.
 func (p *terminalOf) waitFor(what string, wanted func(lines []string) bool) {
 	p.t.Helper()
-	require.NoError(p.t, p.master.SetReadDeadline(time.Now().Add(30*time.Second)))
+	require.NoError(p.t, p.master.SetReadDeadline(time.Now().Add(longTimeout)))
 	buffer, last := make([]byte, 64<<10), ""
 	for {
 		for {
@@ -284,7 +284,7 @@ func (p *terminalOf) waitFor(what string, wanted func(lines []string) bool) {
 // endsWith waits until the last that is shown is that, and returns the exit code of the command.
 func (p *terminalOf) endsWith(text string) (code int) {
 	p.t.Helper()
-	require.NoError(p.t, p.master.SetReadDeadline(time.Now().Add(30*time.Second)))
+	require.NoError(p.t, p.master.SetReadDeadline(time.Now().Add(longTimeout)))
 	for buffer := make([]byte, 4096); !strings.HasSuffix(p.shown.String(), text); {
 		n, err := p.master.Read(buffer)
 		require.NoError(p.t, err, "%q", p.shown.String())

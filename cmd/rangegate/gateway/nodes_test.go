@@ -21,6 +21,9 @@ import (
 	"rangegate/config"
 )
 
+// patience bounds how long a test waits for what has to come.
+const patience = time.Minute
+
 // Any node answers any request of a range: the POS's, staff's, a lane's, and the operator's.
 func TestAnyNodeServesEveryRange(t *testing.T) {
 	nodes := gatewaytest.StartNodes(t, func(*config.Config) {}, "a", "b")
@@ -36,7 +39,7 @@ func TestAnyNodeServesEveryRange(t *testing.T) {
 		require.Eventually(t, func() bool {
 			answer = to.POS(method, path, body, headers...)
 			return answer.Status != http.StatusServiceUnavailable
-		}, 30*time.Second, 100*time.Millisecond)
+		}, patience, 100*time.Millisecond)
 		return answer
 	}
 
@@ -135,7 +138,7 @@ func TestAnyNodeServesEveryRange(t *testing.T) {
 	// The owner stops: the other takes its ranges.
 	owner.Stop()
 	require.Eventually(t, func() bool { return entry.POS("GET", "/sessions/"+sold.ID, "").Status == 200 },
-		30*time.Second, 20*time.Millisecond)
+		patience, 20*time.Millisecond)
 	entry.Stop()
 }
 
@@ -178,7 +181,7 @@ func TestAnOperatorDrainsOneRange(t *testing.T) {
 	for _, to := range []*gatewaytest.Gateway{entry, owner} {
 		require.Equal(t, http.StatusAccepted, operate(t, entry, "POST", path, "", &drained))
 		require.Equal(t, name[to], drained.Node)
-		require.Eventually(t, owns(to), 30*time.Second, 20*time.Millisecond)
+		require.Eventually(t, owns(to), patience, 20*time.Millisecond)
 	}
 	signIn := entry.Request("POST", "/control/sign-in", `{"range_id":"`+gatewaytest.DemoRange+
 		`","name":"sam","pin":"1234"}`, nil)
@@ -191,7 +194,7 @@ func TestAnOperatorDrainsOneRange(t *testing.T) {
 	require.Equal(t, http.StatusNoContent, drain.Status)
 	require.Eventually(t, func() bool {
 		return operate(t, owner, "POST", path, "", &drained) == http.StatusConflict && drained.Code == "no_other_node"
-	}, 30*time.Second, 20*time.Millisecond)
+	}, patience, 20*time.Millisecond)
 	require.True(t, owns(owner)())
 	entry.Stop()
 	require.Equal(t, http.StatusConflict, operate(t, owner, "POST", path, "", &drained))
@@ -235,7 +238,7 @@ func TestAControllerAtAnotherNodeIsRelayed(t *testing.T) {
 		entry.POS("GET", "/lanes/status", "").Decode(t, &lanes)
 		return lanes[0].Link
 	}
-	require.Eventually(t, func() bool { return link() == "up" }, 30*time.Second, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return link() == "up" }, patience, 20*time.Millisecond)
 	metrics, err := io.ReadAll(entry.With("GET", entry.Operations+"/metrics", "").Body)
 	require.NoError(t, err)
 	require.Contains(t, string(metrics), "rangegate_relayed_links 1\n")
@@ -252,7 +255,7 @@ func TestAControllerAtAnotherNodeIsRelayed(t *testing.T) {
 	}
 	owner.Stop() // the entry takes the range over, and the controller, which dials again, is its own
 	require.Eventually(t, func() bool { return entry.POS("GET", "/lanes", "").Status == 200 && link() == "up" },
-		60*time.Second, 50*time.Millisecond)
+		patience, 50*time.Millisecond)
 	entry.Stop()
 }
 

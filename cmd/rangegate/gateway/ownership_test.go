@@ -78,7 +78,7 @@ func (g *ownedGateway) ready() {
 	require.Eventually(g.T, func() bool {
 		status, _ := g.call("GET", g.Operations+"/readyz", "", "")
 		return status == http.StatusOK
-	}, 30*time.Second, 20*time.Millisecond)
+	}, patience, 20*time.Millisecond)
 }
 
 // lanes returns the status of the answer of a range's lanes.
@@ -131,7 +131,7 @@ func TestOwnership(t *testing.T) {
 				c.Ranges = append(slices.Clone(c.Ranges), other)
 				c.Ranges[0].Name = "Another name"
 			})
-			require.Eventually(t, func() bool { return g.lanes(second) == http.StatusOK }, 30*time.Second,
+			require.Eventually(t, func() bool { return g.lanes(second) == http.StatusOK }, patience,
 				20*time.Millisecond)
 			g.ready()
 			g.reload(func(c *config.Config) { c.Ranges = c.Ranges[:1] })
@@ -147,7 +147,7 @@ func TestOwnership(t *testing.T) {
 			require.Eventually(t, func() bool {
 				_, sessions := again.call("GET", again.URL+"/api/v2/pos/sessions", first, "")
 				return strings.Contains(sessions, `"duration":60`)
-			}, 30*time.Second, 20*time.Millisecond)
+			}, patience, 20*time.Millisecond)
 			again.Stop()
 		})
 	}
@@ -173,7 +173,7 @@ func TestTheObserverSaysWhyARangeDoesNotRun(t *testing.T) {
 	status, refused := first.call("POST", first.URL+"/api/v2/pos/sessions", token, `{"customer_name":"Jo","group_id":"`+
 		cfg.Ranges[0].Groups[0].ID.String()+`","lane_id":"`+cfg.Ranges[0].Lanes[0].ID.String()+`","duration":60}`)
 	require.Equal(t, http.StatusServiceUnavailable, status, refused)
-	require.Eventually(t, func() bool { return strings.Contains(table(), `"code":"not_running"`) }, 30*time.Second,
+	require.Eventually(t, func() bool { return strings.Contains(table(), `"code":"not_running"`) }, patience,
 		20*time.Millisecond, table)
 	require.Contains(t, table(), "The range does not run: another gateway serves this range")
 	second.Stop()

@@ -70,7 +70,7 @@ func TestTheCertificateIsRenewedUnderAnOpenScreen(t *testing.T) {
 		}
 		defer func() { _ = connection.Close() }()
 		return connection.ConnectionState().Version == tls.VersionTLS13
-	}, 30*time.Second, 100*time.Millisecond)
+	}, patience, 100*time.Millisecond)
 	waitFor("beat") // of the stream that was there before
 	require.Equal(t, http.StatusOK, g.RequestVia(before, "GET", g.URL+"/api/v2/pos/openapi.json", "", nil).Status)
 

@@ -19,7 +19,7 @@ import (
 
 // The tests of lanes/link/websocket cover a controller without faults, with linktest; these tests cover the faults.
 
-const timeout = 10 * time.Second
+const timeout = time.Minute
 
 // fixture is a lane with a driver that connects to it, and a clock that can be moved ahead.
 type fixture struct {

@@ -104,7 +104,7 @@ func StartNodes(t *testing.T, changes func(*config.Config), names ...string) map
 		tls.Certificate, tls.Key = authority.Sign(t, "127.0.0.1").Files(t)
 		running[name] = Start(t, t.TempDir(), func(c *config.Config) {
 			c.Store = config.Store{Redis: config.Secret(server.URL()), Retention: c.Store.Retention}
-			c.Nodes = &config.Nodes{Name: name, Address: "127.0.0.1:0", TTL: config.MinNodesTTL, TLS: tls}
+			c.Nodes = &config.Nodes{Name: name, Address: "127.0.0.1:0", TTL: 10 * time.Second, TLS: tls}
 			changes(c)
 		})
 		running[name].Authority = authority
@@ -113,7 +113,7 @@ func StartNodes(t *testing.T, changes func(*config.Config), names ...string) map
 		require.Eventually(t, func() bool {
 			return g.RequestVia(http.DefaultTransport, "GET", g.Operations+"/readyz", "", nil).Status == 200 &&
 				g.POS("GET", "/lanes", "").Status == 200
-		}, 30*time.Second, 20*time.Millisecond)
+		}, time.Minute, 20*time.Millisecond)
 	}
 	return running
 }
