@@ -23,8 +23,8 @@ import (
 )
 
 const (
-	nodeTTL      = time.Second
-	nodePatience = 40 * time.Second
+	nodeTTL      = 3 * time.Second
+	nodePatience = time.Minute
 )
 
 // nodeFixture is a gateway that shares the ranges of a real Redis with others, in real time.

@@ -51,7 +51,7 @@ func skewedNodes(t *testing.T, server *redistest.Server, wall ...time.Duration) 
 
 func (n skewedNode) measure(t *testing.T) {
 	t.Helper()
-	require.Eventually(t, func() bool { return n.clock.Measure(t.Context()) == nil }, 10*time.Second,
+	require.Eventually(t, func() bool { return n.clock.Measure(t.Context()) == nil }, nodePatience,
 		10*time.Millisecond)
 }
 

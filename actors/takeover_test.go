@@ -35,7 +35,7 @@ func startSharing(t *testing.T, url string, clockOf func(reference clock.Referen
 	require.NoError(t, err)
 	n := &sharing{NewGateway(clockOf(s), s, metrics.New(prometheus.NewRegistry()), zerolog.Nop()), s}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), nodePatience)
 		defer cancel()
 		require.NoError(t, n.gateway.Stop(ctx))
 		require.NoError(t, s.Close())
@@ -47,7 +47,7 @@ func startSharing(t *testing.T, url string, clockOf func(reference clock.Referen
 func (n *sharing) take(t *testing.T, settings Settings) *Range {
 	t.Helper()
 	require.NoError(t, n.gateway.StartRange(t.Context(), settings))
-	require.Eventually(t, func() bool { return n.gateway.Ready(1) }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return n.gateway.Ready(1) }, nodePatience, time.Millisecond)
 	r, err := n.gateway.Range(settings.Layout.Range)
 	require.NoError(t, err)
 	return r
@@ -106,7 +106,7 @@ func TestEventsThatAnotherOwnerLeftAreDeliveredOnce(t *testing.T) {
 	}
 	close(answering)
 	require.Eventually(t, func() bool { return r.delivery.Waiting() == 0 && len(r.committer.Unattempted()) == 0 },
-		30*time.Second, 10*time.Millisecond)
+		nodePatience, 10*time.Millisecond)
 
 	var log []lanes.Logged
 	require.Eventually(t, func() bool {
@@ -115,7 +115,7 @@ func TestEventsThatAnotherOwnerLeftAreDeliveredOnce(t *testing.T) {
 		return err == nil && !slices.ContainsFunc(log, func(e lanes.Logged) bool {
 			return e.Attempt != nil && e.Attempt.Error == lanes.UnderWay
 		})
-	}, 30*time.Second, 10*time.Millisecond)
+	}, nodePatience, 10*time.Millisecond)
 	require.Len(t, log, 2*sold*takeOvers+sold*(takeOvers-1), "created, started and, but for the last, stopped")
 	sent := map[uuid.UUID]int{}
 	for lane, ids := range receiver.idsByLane() {

@@ -21,8 +21,10 @@ import (
 )
 
 const (
-	ttl      = time.Second
-	patience = 30 * time.Second
+	// A lease of a node that a slow machine stops for a while goes on; where its end is waited for it is shorter.
+	longTTL  = 10 * time.Second
+	shortTTL = 2 * time.Second
+	patience = time.Minute
 	tick     = 20 * time.Millisecond
 )
 
@@ -243,7 +245,7 @@ func (n *node) forgetCounts() {
 }
 
 // newNode makes a node that has not started yet.
-func newNode(t *testing.T, server *redistest.Server, name string) *node {
+func newNode(t *testing.T, server *redistest.Server, ttl time.Duration, name string) *node {
 	t.Helper()
 	s, err := redis.Open(t.Context(), server.URL(), store.Retention{
 		Events: time.Hour, History: time.Hour,
@@ -278,11 +280,13 @@ func (n *node) start(ranges []uuid.UUID) *node {
 
 // startTogether starts nodes at the same time, and waits until each range is served by the best node for it: none is
 // moved for balance after that.
-func startTogether(t *testing.T, server *redistest.Server, ranges []uuid.UUID, names ...string) []*node {
+func startTogether(
+	t *testing.T, server *redistest.Server, ttl time.Duration, ranges []uuid.UUID, names ...string,
+) []*node {
 	t.Helper()
 	var all []*node
 	for _, name := range names {
-		all = append(all, newNode(t, server, name))
+		all = append(all, newNode(t, server, ttl, name))
 	}
 	for _, n := range all {
 		n.start(ranges)
@@ -375,7 +379,7 @@ func TestNodesThatStartTogetherShareTheRanges(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	ranges := rangesNumbered(30)
-	all := startTogether(t, server, ranges, "a", "b", "c")
+	all := startTogether(t, server, longTTL, ranges, "a", "b", "c")
 	routed(t, all...)
 	ready(t, all...)
 	for _, n := range all {
@@ -390,7 +394,7 @@ func TestTheRangesOfADeadNodeAreTakenOver(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	ranges := rangesNumbered(20)
-	both := startTogether(t, server, ranges, "a", "b")
+	both := startTogether(t, server, shortTTL, ranges, "a", "b")
 	a, b := both[0], both[1]
 	b.shared.set(true) // cut off from Redis: to the others it is the same
 	require.Eventually(t, func() bool {
@@ -415,7 +419,7 @@ func TestAnOutageOfTheStoreMovesNothing(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	ranges := rangesNumbered(20)
-	all := startTogether(t, server, ranges, "a", "b", "c")
+	all := startTogether(t, server, shortTTL, ranges, "a", "b", "c")
 	routed(t, all...)
 	epochs := map[uuid.UUID]uint64{}
 	for _, n := range all {
@@ -424,10 +428,10 @@ func TestAnOutageOfTheStoreMovesNothing(t *testing.T) {
 		}
 	}
 	server.Hang()
-	time.Sleep(4 * ttl)
+	time.Sleep(4 * shortTTL)
 	routed(t, all...) // from memory
 	server.Wake()
-	time.Sleep(3 * ttl)
+	time.Sleep(3 * shortTTL)
 	for _, n := range all {
 		_, dropped, stopped := n.counts()
 		require.Zero(t, dropped+stopped)
@@ -444,21 +448,21 @@ func TestTheFirstNodeAfterAnOutageWaitsForTheOthers(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	ranges := rangesNumbered(20)
-	both := startTogether(t, server, ranges, "a", "b")
+	both := startTogether(t, server, shortTTL, ranges, "a", "b")
 	a, b := both[0], both[1]
 	inA, _, _ := a.counts()
-	time.Sleep(2 * ttl) // a may take over what it likes
+	time.Sleep(2 * shortTTL) // a may take over what it likes
 	a.shared.set(true)
 	b.shared.set(true)
-	time.Sleep(2 * ttl)
+	time.Sleep(2 * shortTTL)
 	a.shared.set(false)
 	require.Eventually(t, func() bool {
 		live, err := a.shared.Live(t.Context())
 		return err == nil && len(live) == 1
 	}, patience, tick, "for a moment a is alone")
-	time.Sleep(ttl / 2)
+	time.Sleep(shortTTL / 2)
 	b.shared.set(false)
-	time.Sleep(2 * ttl)
+	time.Sleep(2 * shortTTL)
 	still, dropped, _ := a.counts()
 	require.Equal(t, inA, still)
 	require.Zero(t, dropped)
@@ -473,19 +477,19 @@ func TestAfterAFailOverOwnersHaveTheTimeToRenew(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	ranges := rangesNumbered(20)
-	both := startTogether(t, server, ranges, "a", "b")
+	both := startTogether(t, server, shortTTL, ranges, "a", "b")
 	a, b := both[0], both[1]
 	inA, _, _ := a.counts()
-	time.Sleep(2 * ttl) // a may take over what it likes
+	time.Sleep(2 * shortTTL) // a may take over what it likes
 	a.shared.failOver(b.self.Run)
-	time.Sleep(ttl / 2)
+	time.Sleep(shortTTL / 2)
 	a.shared.failOver(uuid.Nil)
 	require.Eventually(t, func() bool {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		return a.saved > 0
 	}, patience, tick)
-	time.Sleep(2 * ttl)
+	time.Sleep(2 * shortTTL)
 	still, _, _ := a.counts()
 	require.Equal(t, inA, still)
 	inB, dropped, _ := b.counts()
@@ -497,7 +501,7 @@ func TestAfterAFailOverOwnersHaveTheTimeToRenew(t *testing.T) {
 // again.
 func TestANodeBetweenTwoServersWaits(t *testing.T) {
 	t.Parallel()
-	n := newNode(t, redistest.Start(t), "a")
+	n := newNode(t, redistest.Start(t), shortTTL, "a")
 	n.shared.beside = true
 	claimed := func() int {
 		n.shared.mu.Lock()
@@ -506,7 +510,7 @@ func TestANodeBetweenTwoServersWaits(t *testing.T) {
 	}
 	n.keeper.Start(rangesNumbered(1), "d")
 	require.Eventually(t, func() bool { return claimed() > 0 }, patience, tick)
-	time.Sleep(4 * ttl)
+	time.Sleep(4 * shortTTL)
 	claims := claimed()
 	n.shared.mu.Lock()
 	n.shared.beside = false
@@ -531,7 +535,7 @@ func forgetOwners(t *testing.T, names store.Node) {
 	t.Parallel()
 	server := redistest.Start(t)
 	ranges := rangesNumbered(8)
-	both := startTogether(t, server, ranges, "a", "b")
+	both := startTogether(t, server, longTTL, ranges, "a", "b")
 	a, b := both[0], both[1]
 	before := append(a.Running(), b.Running()...)
 	for _, r := range before {
@@ -563,14 +567,14 @@ func TestANodeThatJoinsGetsAFewAtATime(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	ranges := rangesNumbered(24)
-	a := newNode(t, server, "a").start(ranges)
+	a := newNode(t, server, shortTTL, "a").start(ranges)
 	served(t, ranges, a)
 	a.set(func() {
 		for _, id := range ranges[:12] {
 			a.inUse[id] = true
 		}
 	})
-	b := newNode(t, server, "b").start(ranges)
+	b := newNode(t, server, shortTTL, "b").start(ranges)
 	// Who owns them is read at one instant: what is claimed and has not started yet is not between the two any more.
 	least := len(ranges)
 	require.Eventually(t, func() bool {
@@ -599,9 +603,9 @@ func TestAStopReleasesEverything(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	ranges := rangesNumbered(20)
-	both := startTogether(t, server, ranges, "a", "b")
+	both := startTogether(t, server, longTTL, ranges, "a", "b")
 	a, b := both[0], both[1]
-	time.Sleep(ttl) // both may take over
+	time.Sleep(longTTL) // both may take over
 	b.keeper.Pause()
 	b.stop()
 	running, dropped, _ := b.counts()
@@ -619,7 +623,7 @@ func TestAStopReleasesEverything(t *testing.T) {
 func TestAStopThatCannotWaitLetsTheLeaseRunOut(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	a := newNode(t, server, "a")
+	a := newNode(t, server, shortTTL, "a")
 	starting, goOn := make(chan struct{}), make(chan struct{})
 	a.onStart = sync.OnceFunc(func() { close(starting); <-goOn })
 	a.keeper.Start(rangesNumbered(1), "d")
@@ -641,7 +645,7 @@ func TestADrainMovesEverythingWhileTheNodeServes(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	ranges := rangesNumbered(20)
-	both := startTogether(t, server, ranges, "a", "b")
+	both := startTogether(t, server, longTTL, ranges, "a", "b")
 	a, b := both[0], both[1]
 	b.set(func() {
 		for id := range b.running {
@@ -662,7 +666,7 @@ func TestOneRangeIsDrained(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	ranges := rangesNumbered(20)
-	both := startTogether(t, server, ranges, "a", "b")
+	both := startTogether(t, server, longTTL, ranges, "a", "b")
 	a, b := both[0], both[1]
 	var id uuid.UUID
 	a.set(func() {
@@ -708,7 +712,7 @@ func TestWithoutAnnouncementsOwnersAreReadOnceATTL(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	ranges := rangesNumbered(10)
-	a, b := newNode(t, server, "a"), newNode(t, server, "b")
+	a, b := newNode(t, server, shortTTL, "a"), newNode(t, server, shortTTL, "b")
 	a.shared.watch, b.shared.watch = false, false
 	a.start(ranges)
 	b.start(ranges)
@@ -721,7 +725,7 @@ func TestARangeThatANodeCannotStartGoesToAnother(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	ranges := rangesNumbered(10)
-	a, b := newNode(t, server, "a"), newNode(t, server, "b")
+	a, b := newNode(t, server, shortTTL, "a"), newNode(t, server, shortTTL, "b")
 	a.refuses = errors.New("a record of it cannot be read here")
 	a.start(ranges)
 	b.start(ranges)
@@ -737,7 +741,7 @@ func TestARangeThatHasJustStartedIsNotClaimedAgain(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	ranges := rangesNumbered(1)
-	n := newNode(t, server, "a")
+	n := newNode(t, server, longTTL, "a")
 	begun, goOn, decided := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	n.onStart = sync.OnceFunc(func() {
 		close(begun)
@@ -777,7 +781,7 @@ func TestANodeThatRefusesTakesNoRange(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	ranges := rangesNumbered(10)
-	a, b := newNode(t, server, "a"), newNode(t, server, "b")
+	a, b := newNode(t, server, longTTL, "a"), newNode(t, server, longTTL, "b")
 	a.refusing = "its clock differs by 3 s from that of the store"
 	a.start(ranges)
 	b.start(ranges)
@@ -793,7 +797,7 @@ func TestAChangeOfTheConfiguration(t *testing.T) {
 	server := redistest.Start(t)
 	all := rangesNumbered(9)
 	before, added := all[:6], all[6:]
-	both := startTogether(t, server, before, "a", "b")
+	both := startTogether(t, server, longTTL, before, "a", "b")
 	a, b := both[0], both[1]
 	after := append(before[2:], added...)
 	for _, n := range []*node{a, b} {
@@ -817,7 +821,7 @@ func TestAChangeOfTheConfiguration(t *testing.T) {
 func TestOwnersOfRangesThatNobodyHas(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	a := newNode(t, server, "a")
+	a := newNode(t, server, longTTL, "a")
 	_, err := a.keeper.Owner(uuid.New())
 	require.ErrorIs(t, err, lanes.ErrNotOwner)
 	_, err = a.keeper.Refresh(t.Context(), uuid.New())
@@ -836,14 +840,14 @@ func TestOwnersOfRangesThatNobodyHas(t *testing.T) {
 func TestANodeThatHasJustStartedIsKnown(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	a := startTogether(t, server, rangesNumbered(3), "a")[0]
+	a := startTogether(t, server, longTTL, rangesNumbered(3), "a")[0]
 	knows := func(name string) bool {
 		return a.keeper.Knows(t.Context(), func(l store.Lease) bool { return l.Name == name })
 	}
 	require.True(t, knows("a"))
 	require.Zero(t, a.shared.looked, "it is in memory")
 	a.shared.set(true) // no renewal tells it of the others
-	newNode(t, server, "b").start(nil)
+	newNode(t, server, longTTL, "b").start(nil)
 	require.Eventually(t, func() bool { return knows("b") }, patience, tick)
 	for range 100 {
 		require.True(t, knows("b"), "also at once after it was found")
