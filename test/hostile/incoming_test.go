@@ -163,7 +163,7 @@ func TestHellosWithoutAProofChangeNothing(t *testing.T) {
 	g, hardware := dialledGateway(t, 4000, support.ListenForControllers)
 	recorded := make(chan frame.Hello, 1)
 	ask := func(ctx context.Context, lane int, answer func(frame.Greeting) frame.Hello) (reason string) {
-		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+		ctx, cancel := context.WithTimeout(ctx, support.Patience)
 		defer cancel()
 		//nolint:bodyclose
 		conn, _, err := websocket.Dial(ctx, support.LinkURL(g.Dialled, lane),
@@ -224,7 +224,7 @@ func TestWhatIsNoDialIsRefused(t *testing.T) {
 			strings.Repeat("x", 1<<20) + "\r\n": "431",
 	} {
 		conn := dialFrom(t, g.Dialled, "127.0.0.1")
-		require.NoError(t, conn.SetDeadline(time.Now().Add(20*time.Second)))
+		require.NoError(t, conn.SetDeadline(time.Now().Add(support.Patience)))
 		go func() { _, _ = io.WriteString(conn, request) }()
 		said := make([]byte, 12)
 		_, err := io.ReadFull(conn, said)

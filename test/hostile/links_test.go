@@ -171,7 +171,7 @@ func TestARecordedHelloIsWorthNothing(t *testing.T) {
 // stranger is a gateway that somebody runs who has no key. It says that its epoch is higher than any.
 func stranger(t *testing.T, address string, challenge string, proof func(frame.Hello) string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), support.Patience)
 	defer cancel()
 	options := &websocket.DialOptions{Subprotocols: []string{frame.Subprotocol}}
 	//nolint:bodyclose // the library closes the body of the handshake
