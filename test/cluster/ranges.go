@@ -155,7 +155,7 @@ func (h *hardware) epochs() map[uuid.UUID]uint64 {
 }
 
 // patient waits for an answer that says how far the ceasefire has come, for as long as a node may take.
-var patient = &http.Client{Timeout: 20 * time.Second}
+var patient = &http.Client{Timeout: support.Patience}
 
 // ceasefire sets or lifts a hold over every range, each through one of the nodes, and returns after how long
 // every controller has put that in force.

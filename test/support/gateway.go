@@ -146,7 +146,7 @@ func Start(t testing.TB, cmd *exec.Cmd) *Gateway {
 	case <-listening:
 	case <-g.exited:
 		require.Fail(t, "the gateway ended before it listened", g.Log())
-	case <-time.After(30 * time.Second):
+	case <-time.After(Patience):
 		require.Fail(t, "the gateway does not listen", g.Log())
 	}
 	return g
@@ -267,7 +267,7 @@ func (g *Gateway) Terminate() int {
 	g.Signal(syscall.SIGTERM)
 	select {
 	case <-g.exited:
-	case <-time.After(15 * time.Second):
+	case <-time.After(Patience):
 		require.Fail(g.t, "the gateway does not end", g.LogEnd())
 	}
 	return g.ExitCode()

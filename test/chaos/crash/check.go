@@ -34,11 +34,11 @@ func (x *fixture) failOn(found []string) {
 	}
 }
 
-// waitSettled waits until the gateway shows no fault, at most 5 s: after an outage it saves what is in force
-// one by one. What is wrong after that is found by check.
+// waitSettled waits until the gateway shows no fault: after an outage it saves what is in force one by one. What
+// is wrong for longer is found by check.
 func (x *fixture) waitSettled() {
 	x.waitReports()
-	for limit := now() + 5*time.Second; now() < limit && len(x.look().faults) > 0; {
+	for limit := now() + converges; now() < limit && len(x.look().faults) > 0; {
 		support.Wait(x.t.Context(), 100*time.Millisecond)
 	}
 }

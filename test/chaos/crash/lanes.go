@@ -13,7 +13,7 @@ const (
 	transit      = 500 * time.Millisecond // that nine of ten reports take to the gateway at most, on a busy machine
 	maxTransit   = 2 * time.Second        // that any report takes, beside the builds and browsers of other tests
 	maxClockSkew = time.Second            // of a countdown (LINK.md: more is logged and counted)
-	converges    = 20 * time.Second       // for a lane to converge: the longest back-off and a connect
+	converges    = support.Patience       // for a lane to converge: more than the longest back-off and a connect
 )
 
 // reported compares what happened on the lanes with the event log, which has all of it, once, in its order,
