@@ -270,7 +270,7 @@ func TestWhatDoesNotArriveIsATimeout(t *testing.T) {
 	header := dialFrom(t, g.API, "127.0.0.1")
 	_, err := io.WriteString(header, "GET / HTTP/1.1\r\nHost: he")
 	require.NoError(t, err)
-	require.NoError(t, header.SetReadDeadline(time.Now().Add(support.Patience)))
+	require.NoError(t, header.SetReadDeadline(time.Now().Add(30*time.Second)))
 	said, err := io.ReadAll(header)
 	require.NoError(t, err, "it is closed")
 	require.Empty(t, said)
@@ -330,7 +330,7 @@ func TestOverTLS(t *testing.T) {
 	require.Equal(t, 2, response.ProtoMajor)
 
 	held := dialFrom(t, g.API, "127.0.0.1") // no handshake
-	require.NoError(t, held.SetReadDeadline(time.Now().Add(support.Patience)))
+	require.NoError(t, held.SetReadDeadline(time.Now().Add(30*time.Second)))
 	_, err = held.Read(make([]byte, 1))
 	require.ErrorIs(t, err, io.EOF)
 }
