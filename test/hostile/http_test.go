@@ -289,7 +289,7 @@ func TestBodiesWithoutCredentialsAreSmall(t *testing.T) {
 	require.Equal(t, "too_large", r.Code)
 	require.Contains(t, r.Error, "1024")
 
-	support.Eventually(t, "it is refused within a second", func() bool { // a busy machine may take longer now and then
+	support.Eventually(t, "it is refused within a second", func() bool { // a busy machine may take longer
 		began := time.Now()
 		r = exchange(t, dialFrom(t, g.API, "127.0.0.1"),
 			"POST /api/v2/pos/sessions HTTP/1.1\r\nHost: here\r\nContent-Length: 60000\r\n\r\n{")

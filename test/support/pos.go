@@ -56,9 +56,8 @@ func (p POS) Send(method, path, body string, headers ...string) Answer {
 // and the store of a busy machine takes more than a second (503): then nothing was changed.
 func (p POS) Expect(status int, method, path, body string, headers ...string) Answer {
 	p.t.Helper()
-	answer, err := Repeat(func() (Answer, error) { return p.Do(method, path, body, headers...) }, func(a Answer) bool {
-		return status < 300 && a.IsStoreAway()
-	})
+	ask := func() (Answer, error) { return p.Do(method, path, body, headers...) }
+	answer, err := Repeat(ask, func(a Answer) bool { return status < 300 && a.IsStoreAway() })
 	require.NoError(p.t, err)
 	require.Equal(p.t, status, answer.Status, "%s %s: %s", method, path, answer.Body)
 	return answer
