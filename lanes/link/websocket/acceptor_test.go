@@ -206,8 +206,8 @@ func TestWhoeverIsNotLetIn(t *testing.T) {
 	i := newIncoming(t, laneKey, func(uuid.UUID) error { return problem },
 		func(s *websocket.AcceptorSettings) {
 			s.Admit = func() int { return admit }
-			standing := s.Now() // on a slow machine one more would be let in meanwhile
-			s.Now = func() lanes.Instant { return standing }
+			begun := s.Now() // on a slow machine one more would be let in meanwhile
+			s.Now = func() lanes.Instant { return begun }
 		})
 	ask := func(path, protocol string) (status int, retryAfter string) {
 		request, err := http.NewRequest(http.MethodGet, strings.Replace(strings.TrimSuffix(i.url, websocket.LanePath),
