@@ -66,7 +66,12 @@ await story(async () => {
   // sellsOnce has a double tap on +15 add 15 minutes, and a tap after it 15 more. Where the machine took so long that those were two taps, it is
   // done again.
   const sellsOnce = async (on, control, minutes) => {
-    await on.evaluate(() => document.addEventListener("click", ({ timeStamp }) => (window.taps = [window.taps?.[1], timeStamp]), { capture: true }));
+    await on.evaluate(() => {
+      if (!window.taps) {
+        window.taps = [];
+        document.addEventListener("click", ({ timeStamp }) => (window.taps = [window.taps[1], timeStamp]), { capture: true });
+      }
+    });
     let before;
     do {
       before = await minutes();

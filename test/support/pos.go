@@ -110,10 +110,17 @@ func (p POS) Sell(lane, minutes int, more ...string) (session string) {
 	return p.Expect(201, "POST", "/sessions", Order(lane, minutes, more...)).SessionID(p.t)
 }
 
-// Command gives the session a command that is taken, as "/stop".
+// Command gives the session a command that is taken, as "/stop". It is repeated where the store of a busy machine takes
+// more than a second, or an answer more than five (504).
 func (p POS) Command(session, command string) {
 	p.t.Helper()
-	p.Insist(204, "POST", "/sessions/"+session+command, "")
+	path, key := "/sessions/"+session+command, uuid.NewString()
+	ask := func() (Answer, error) { return p.Do("POST", path, "", "Idempotency-Key", key) }
+	answer, err := Repeat(ask, func(a Answer) bool {
+		return a.IsStoreAway() || a.Status == http.StatusGatewayTimeout
+	})
+	require.NoError(p.t, err)
+	require.Equal(p.t, 204, answer.Status, "POST %s: %s", path, answer.Body)
 }
 
 // Session is a session as a POS sees it. The fields from Customer on are those of the history.
