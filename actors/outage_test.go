@@ -506,28 +506,38 @@ func TestALaneThatIsReleasedWhileTheStoreHangsIsNotChargedForIt(t *testing.T) {
 	})
 }
 
-// What is to be given back waits for the store, too.
-func TestWhatIsGivenBackIsTriedAgain(t *testing.T) {
-	runFixture(t, func(t *testing.T, f *fixture) {
-		sale := f.newSale(30)
-		storeReturns := f.hangFlushesFrom(func(store.Batch) bool { return true })
-		f.runAsync(func() error { return errorOf(f.Create(f.Context(), f.laneID(0), sale, nil)) })
-		f.advance(40 * time.Second)
-		hanging := *f.store.hooked.Load()
-		f.store.setHook(func(ctx context.Context, batch store.Batch, flush func() error) error {
-			if len(batch.Events) == 0 {
-				return store.ErrRefused
-			}
-			return hanging(ctx, batch, flush)
+// What is to be given back waits for the store, too, and comes before anything else: a session whose time was used up
+// meanwhile does not end, and is not moved without it.
+func TestWhatIsGivenBackComesFirst(t *testing.T) {
+	const storeDown, refusing = 70 * time.Second, 10 * time.Second
+	for name, minutes := range map[string]int{"it has time left": 30, "its time was used up meanwhile": 1} {
+		t.Run(name, func(t *testing.T) {
+			runFixture(t, func(t *testing.T, f *fixture) {
+				sale := f.newSale(minutes)
+				storeReturns := f.hangFlushesFrom(func(store.Batch) bool { return true })
+				f.runAsync(func() error { return errorOf(f.Create(f.Context(), f.laneID(0), sale, nil)) })
+				f.advance(storeDown)
+				hanging := *f.store.hooked.Load()
+				f.store.setHook(func(ctx context.Context, batch store.Batch, flush func() error) error {
+					if len(batch.Events) == 0 {
+						return store.ErrRefused
+					}
+					return hanging(ctx, batch, flush)
+				})
+				storeReturns()
+				f.advance(refusing)
+				require.Equal(t, []uuid.UUID{sale.Session}, f.activeSessions())
+				require.ErrorIs(t, f.tryMove(sale.Session, 1), lanes.ErrStoreUnavailable)
+				f.store.setHook(nil)
+				f.advance(triedWithin)
+				require.True(t, f.isOpen(0))
+				opened := refusing + 2*triedWithin
+				require.GreaterOrEqual(t, f.remaining(sale.Session), time.Duration(minutes)*time.Minute-opened)
+				f.move(sale.Session, 1)
+				require.GreaterOrEqual(t, f.remaining(sale.Session), time.Duration(minutes)*time.Minute-opened)
+			})
 		})
-		storeReturns()
-		f.advance(10 * time.Second)
-		require.True(t, f.isOpen(0))
-		require.Less(t, f.remaining(sale.Session), 30*time.Minute-50*time.Second, "it is not saved")
-		f.store.setHook(nil)
-		f.advance(10 * time.Second)
-		require.GreaterOrEqual(t, f.remaining(sale.Session), 30*time.Minute-20*time.Second-triedWithin)
-	})
+	}
 }
 
 func TestAStopOverridesAMoveThatHangs(t *testing.T) {

@@ -31,15 +31,14 @@ type queue struct {
 	reportsOverflowed bool // some did not fit and were dropped
 	warningsPaused    bool // a warning waits for the store, or that a session goes on beyond what was sold
 	startsPaused      bool // likewise the begin of a session
+	unlinked          bool // the lane's hardware is not reached: no session begins by its start
 
-	openedLate       *request // nil, or gives time back: see lane.go, openedLate
-	openedLatePaused bool     // it waits for the store
-	unlinked         bool     // the lane's hardware is not reached: no session begins by its start
+	givesBack *request // nil, or gives a session time back whose line opened late
 }
 
 // next takes the next request from the queue, nil when there is none. In this order:
 //
-//	late      the line of the session opened late, unless that waits for the store
+//	gives back time of a session whose line opened late: before anything else is decided about it
 //	closing   those that arrived before the session's time was over
 //	expiry    the session's time is over
 //	closing   those that arrived after it
@@ -55,9 +54,9 @@ func (w *queue) next(lane lanes.Lane, now lanes.Instant) *request {
 		w.closing[0].at = now
 	}
 	switch due := lane.Due(now); {
-	case w.openedLate != nil && !w.openedLatePaused:
-		q := w.openedLate
-		w.openedLate, q.at = nil, now
+	case w.givesBack != nil:
+		q := w.givesBack
+		w.givesBack, q.at = nil, now
 		return q
 	case len(w.closing) > 0 && (!due || !lane.Due(w.closing[0].at)):
 		return pop(&w.closing)
@@ -81,7 +80,7 @@ func (w *queue) next(lane lanes.Lane, now lanes.Instant) *request {
 
 // resume lets what has waited for the store be tried again.
 func (w *queue) resume() {
-	w.reportsPaused, w.warningsPaused, w.startsPaused, w.openedLatePaused = false, false, false, false
+	w.reportsPaused, w.warningsPaused, w.startsPaused = false, false, false
 }
 
 // firstClosing returns when the first of what waits came to close the line of the session: a hold, a stop or a pause;
@@ -89,7 +88,7 @@ func (w *queue) resume() {
 func (w *queue) firstClosing(session uuid.UUID, latest lanes.Instant) lanes.Instant {
 	first := func(waiting []*request) {
 		for _, q := range waiting {
-			if of := q.closesSession(); !q.releases() && (of == uuid.Nil || of == session) && q.at.Before(latest) {
+			if of := q.closesSession(); q.closes() && (of == uuid.Nil || of == session) && q.at.Before(latest) {
 				latest = q.at
 			}
 		}

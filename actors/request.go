@@ -81,6 +81,13 @@ func (r *request) begins() bool {
 	return begin
 }
 
+// givesBack reports whether it gives time back that a session was charged for a line which was still locked. It is
+// saved before anything else is decided about the session, however long the store is away.
+func (r *request) givesBack() bool {
+	_, gives := r.command.(lanes.OpenedLate)
+	return gives
+}
+
 // closesSession is the session that a stop or a pause is about, wherever that is; uuid.Nil for any other command.
 func (r *request) closesSession() uuid.UUID {
 	switch command := r.command.(type) {

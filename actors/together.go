@@ -569,7 +569,10 @@ func (l *laneActor) handOn(t *ticket) {
 	t.moved = nil
 	session, decided := sessionOn(m.lane), m.of.requests[0].at
 	m.closing, m.ahead = l.queue.takeFollowing(session), l.queue.aheadOf(session)
-	m.lost, m.locked = l.unprovenSince(decided), l.lockedSince(session, decided)
+	m.lost = l.unprovenSince(decided)
+	if l.ticket == t { // else the lane has begun anew, and does not know
+		m.locked = l.lockedSince(session, decided)
+	}
 	l.r.tree.Send(m.ticket.pid, m)
 }
 
@@ -582,11 +585,11 @@ func (l *laneActor) returned(m *returned) {
 		return // the lane panicked meanwhile and was loaded with it
 	}
 	l.ticket, l.storeStalled = nil, false
-	if m.locked == nil {
+	if m.of.leftFor(m.lane) == nil { // its session was here, or is new
 		m.locked = l.lockedSince(sessionOn(m.lane), m.of.requests[0].at)
 	}
 	l.swap(m.lane.UnprovenSince(m.lost), nil)
-	l.openedLate(m.locked)
+	l.giveBack(m.locked)
 	l.arrive(m.lost)
 	l.openFor(m.of.newestFor(l.id))
 	l.r.purchases.Start(l.lane, lanes.Span{})

@@ -21,8 +21,11 @@ func (OpenedLate) Name() string { return "opened_late" }
 
 func (cmd OpenedLate) decide(now Instant, c *Change) error {
 	s, err := c.sessionOn(cmd.Session)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case s.Phase != Running:
+		return ErrNotRunning
 	}
 	s.Left += cmd.Locked
 	s.Uncharged += cmd.Locked
@@ -41,8 +44,8 @@ func (l Lane) OpenUntil(session uuid.UUID, from Instant) Instant {
 }
 
 // LockedFor returns for how long, from one instant to another, the session's time is counted on the lane although its
-// line is locked then. It is 0 where its time does not run, where it is used up by then, and where only the hardware
-// can prove that its line was open.
+// line is locked. That may be more than the session has left. It is 0 where its time does not run, where it was used up
+// before, and where only the hardware can prove that its line was open.
 func (l Lane) LockedFor(from, to Instant) time.Duration {
 	l = l.unproven()
 	deadline, running := l.Deadline()

@@ -85,4 +85,7 @@ func TestTimeThatWasCountedWhileTheLineWasLockedIsGivenBack(t *testing.T) {
 	require.Equal(t, 2*time.Minute, stopped.Events[0].Decision.Uncharged)
 	_, err = lanes.Lane{}.Decide(at("12:02"), late)
 	require.ErrorIs(t, err, lanes.ErrSessionNotFound)
+	lane.Session.Phase = lanes.Paused
+	_, err = lane.Decide(at("12:02"), late)
+	require.ErrorIs(t, err, lanes.ErrNotRunning, "its time stands still")
 }

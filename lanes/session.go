@@ -57,8 +57,7 @@ type Session struct {
 	Settled    time.Duration `json:"settled_ns,omitempty"`
 	GoneBeyond bool          `json:"gone_beyond,omitempty"`
 	// Unproven is since when nobody can prove that the line is open beyond what was sold; nil: it is known. Uncharged
-	// is what was not charged for that since the last event, or because the line opened late, for the Decision of the
-	// next.
+	// is what was given back since the last event, for that or as the line opened late; the next Decision has it.
 	Unproven  *Instant      `json:"unproven,omitempty"`
 	Uncharged time.Duration `json:"uncharged_ns,omitempty"`
 	// Start is the start that the session was given to begin with others, nil without one.
