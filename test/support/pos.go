@@ -110,17 +110,10 @@ func (p POS) Sell(lane, minutes int, more ...string) (session string) {
 	return p.Expect(201, "POST", "/sessions", Order(lane, minutes, more...)).SessionID(p.t)
 }
 
-// Command gives the session a command that is taken, as "/stop". It is repeated where the store of a busy machine takes
-// more than a second, or an answer more than five (504).
+// Command gives the session a command that is taken, as "/stop".
 func (p POS) Command(session, command string) {
 	p.t.Helper()
-	path, key := "/sessions/"+session+command, uuid.NewString()
-	ask := func() (Answer, error) { return p.Do("POST", path, "", "Idempotency-Key", key) }
-	answer, err := Repeat(ask, func(a Answer) bool {
-		return a.IsStoreAway() || a.Status == http.StatusGatewayTimeout
-	})
-	require.NoError(p.t, err)
-	require.Equal(p.t, 204, answer.Status, "POST %s: %s", path, answer.Body)
+	p.Expect(204, "POST", "/sessions/"+session+command, "")
 }
 
 // Session is a session as a POS sees it. The fields from Customer on are those of the history.

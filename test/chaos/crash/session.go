@@ -34,6 +34,19 @@ type session struct {
 	facts                     []fact
 	beganAt, createdAt        time.Time // as first shown; they never change
 	worstError                time.Duration
+	// givenBack is at most how much time is given back, as its line was locked while a slow store saved what opens it.
+	givenBack time.Duration
+}
+
+// longestSave is how long a save of what opens a line may take that was not answered within a second.
+const longestSave = 30 * time.Second
+
+// slow is the session after such a request: it may have been saved long after.
+func (s session) slow(r *request) session {
+	if r.at.hi-r.at.lo > time.Second {
+		s.givenBack = longestSave
+	}
+	return s
 }
 
 // sold is the session that the request has created.
@@ -42,6 +55,7 @@ func sold(r *request, id string) session {
 		id: id, lane: r.lane, group: r.client.group(), customer: r.customer, minutes: r.minutes,
 		phase: waiting, left: span{}.shift(time.Duration(r.minutes) * time.Minute),
 	}
+	s = s.slow(r)
 	s = s.with("sessionCreated", r.at)
 	if r.autoStart {
 		return s.entered(r.at)
@@ -51,6 +65,9 @@ func sold(r *request, id string) session {
 
 // after is the session after the request.
 func (s session) after(r *request) session {
+	if r.kind != pause && r.kind != stop {
+		s = s.slow(r)
+	}
 	switch r.kind {
 	case modify:
 		more := time.Duration(r.minutes) * time.Minute
@@ -114,5 +131,5 @@ func (s session) due(at span) (possible, certain bool) {
 	if s.phase != running {
 		return false, false
 	}
-	return s.deadline.lo-tolerance <= at.hi, s.deadline.hi+settling < at.lo
+	return s.deadline.lo-tolerance <= at.hi, s.deadline.hi+s.givenBack+settling < at.lo
 }
