@@ -461,7 +461,7 @@ func (l *laneActor) save(q *request, change lanes.Change) {
 		Kept:     p.kept,
 		Holds:    q.holds,
 		Acts:     q.acts(l.lane, change, l.r.settings()),
-		MustSave: change.Closing || q.givesBack(),
+		MustSave: change.Closing || q.uncharges(),
 		Awaited:  q.reply != nil,
 		Gathers:  q.begins(),
 		Trace:    q.traceID(),
@@ -527,7 +527,7 @@ func (l *laneActor) settle(m *saveResult) {
 				p.locked = l.lockedSince(p.request.session, p.request.at)
 			}
 			l.swap(p.change.Lane, p.change.Other)
-			l.giveBack(p.locked)
+			l.uncharge(p.locked)
 			l.openFor(p.request)
 			l.r.purchases.Start(l.lane, p.request.span())
 		}
@@ -636,16 +636,16 @@ func (l *laneActor) lockedSince(session uuid.UUID, decided lanes.Instant) *lanes
 	return &locked
 }
 
-// giveBack has the session get the time back that was counted since then, as its line opens only now: the store was
+// uncharge has the session get the time back that was counted since then, as its line opens only now: the store was
 // away meanwhile. What closes it again, and came meanwhile, counts from its arrival. nil: nothing is given back.
-func (l *laneActor) giveBack(locked *lanes.Instant) {
+func (l *laneActor) uncharge(locked *lanes.Instant) {
 	if locked == nil {
 		return
 	}
 	session := sessionOn(l.lane)
 	lockedFor := l.lane.LockedFor(*locked, l.queue.firstClosing(session, l.now))
 	if lockedFor > commit.SlowAfter {
-		l.queue.givesBack = &request{
+		l.queue.uncharges = &request{
 			ctx: context.Background(), command: lanes.OpenedLate{Session: session, Locked: lockedFor},
 			by: lanes.ByTimer, arrived: l.now,
 		}

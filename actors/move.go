@@ -151,7 +151,7 @@ func (l *laneActor) movedIn(m *movedIn) {
 	}
 	l.ticket = nil
 	l.swap(m.lane.UnprovenSince(m.lost), nil)
-	l.giveBack(m.locked)
+	l.uncharge(m.locked)
 	l.arrive(m.lost)
 	m.moved.recordArrival(l.r, l.lane, m.sent)
 	l.openFor(m.moved)

@@ -33,12 +33,12 @@ type queue struct {
 	startsPaused      bool // likewise the begin of a session
 	unlinked          bool // the lane's hardware is not reached: no session begins by its start
 
-	givesBack *request // nil, or gives a session time back whose line opened late
+	uncharges *request // nil, or gives a session the time back for which its line was locked: see uncharge
 }
 
 // next takes the next request from the queue, nil when there is none. In this order:
 //
-//	gives back time of a session whose line opened late: before anything else is decided about it
+//	uncharge  time of a session whose line opened late, before anything else is decided about it
 //	closing   those that arrived before the session's time was over
 //	expiry    the session's time is over
 //	closing   those that arrived after it
@@ -54,9 +54,9 @@ func (w *queue) next(lane lanes.Lane, now lanes.Instant) *request {
 		w.closing[0].at = now
 	}
 	switch due := lane.Due(now); {
-	case w.givesBack != nil:
-		q := w.givesBack
-		w.givesBack, q.at = nil, now
+	case w.uncharges != nil:
+		q := w.uncharges
+		w.uncharges, q.at = nil, now
 		return q
 	case len(w.closing) > 0 && (!due || !lane.Due(w.closing[0].at)):
 		return pop(&w.closing)

@@ -81,9 +81,9 @@ func (r *request) begins() bool {
 	return begin
 }
 
-// givesBack reports whether it gives time back that a session was charged for a line which was still locked. It is
+// uncharges reports whether it gives time back that a session was charged for a line which was still locked. It is
 // saved before anything else is decided about the session, however long the store is away.
-func (r *request) givesBack() bool {
+func (r *request) uncharges() bool {
 	_, gives := r.command.(lanes.OpenedLate)
 	return gives
 }

@@ -589,7 +589,7 @@ func (l *laneActor) returned(m *returned) {
 		m.locked = l.lockedSince(sessionOn(m.lane), m.of.requests[0].at)
 	}
 	l.swap(m.lane.UnprovenSince(m.lost), nil)
-	l.giveBack(m.locked)
+	l.uncharge(m.locked)
 	l.arrive(m.lost)
 	l.openFor(m.of.newestFor(l.id))
 	l.r.purchases.Start(l.lane, lanes.Span{})
