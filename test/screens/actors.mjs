@@ -364,6 +364,9 @@ await story(async () => {
   await choose("South range");
   await searching.answer(nothing);
   assert.equal(await further.isVisible(), false);
+  await several.route("**/observer/requests?*", (route) => route.abort(), { times: 1 });
+  await several.getByLabel("Trace id or idempotency key").press("Enter");
+  await several.getByText("The gateway did not answer.").waitFor();
   const reading = await holdBack(several, "**/observer/range?*");
   await several.getByRole("button", { name: "Read how they are" }).click();
   await reading.asked;

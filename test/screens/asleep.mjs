@@ -4,7 +4,7 @@ import { Control } from "./control.mjs";
 import { Lane } from "./lane.mjs";
 import { device, eventually, open, scene, story, tell } from "./story.mjs";
 import { advance, changeWorld, linked, pos, sell } from "./pos.mjs";
-import { deadline, milliseconds, rightly } from "./times.mjs";
+import { deadline, exactly, milliseconds, rightly } from "./times.mjs";
 
 const NAP = 10 * 60_000;
 
@@ -35,6 +35,7 @@ await story(async () => {
   });
   assert.ok(faces.every(([at]) => at < asleep || at >= thaws), "it was frozen");
   assert.ok(milliseconds(faces.findLast(([at]) => at < asleep)[1]) > due.to - asleep + NAP / 2, "and had not heard of it");
+  await exactly(() => facesOf(frozen.page), due);
   faces.filter(([at]) => at >= thaws).slice(1).forEach(([at, face]) => rightly(face, at, due)); // the first one may be the one before
 
   tell("Two devices sleep, and the gateway is started anew meanwhile");
@@ -68,6 +69,7 @@ await story(async () => {
     await page.locator("#contact").waitFor({ state: "hidden" });
     const contacted = (await facesOf(page)).length;
     await eventually("it shows times after it has contact again", async () => (await facesOf(page)).length > contacted + 1);
+    await exactly(async () => (await facesOf(page)).map(([at, face]) => [at - NAP, face]), then);
     const shown = await facesOf(page);
     console.log(`    ${shown.map(([at, face]) => `${face} at ${at - woken}`).join(", ")}`);
     assert.ok(shown.at(-1)[0] > woken);

@@ -22,13 +22,16 @@ export async function device(options = {}) {
 }
 
 // giveTime runs in a page: what asks "sure?", what was done and its Undo, and the second button of one that is held down stay 20 times as long, as
-// a busy machine comes to press them so much later.
+// a busy machine comes to press them so much later. A request's answer may take 20 times as long: some stories hold it back.
 function giveTime() {
   const { setTimeout } = window;
+  const { timeout } = AbortSignal;
+  const calledFrom = (modules) => modules.test(new Error().stack.split("\n")[3]);
   window.setTimeout = (act, ms, ...rest) => {
-    const isWaiting = [5_000, 10_000, 30_000].includes(ms) && /\/(confirmbutton|actionbutton|outcome|holdbutton)\.js/.test(new Error().stack.split("\n")[2]);
+    const isWaiting = [5_000, 10_000, 30_000].includes(ms) && calledFrom(/\/(confirmbutton|actionbutton|outcome|holdbutton)\.js/);
     return setTimeout(act, isWaiting ? 20 * ms : ms, ...rest);
   };
+  AbortSignal.timeout = (ms) => timeout.call(AbortSignal, calledFrom(/\/(gateway|send)\.js/) ? 20 * ms : ms);
 }
 
 // open is a page of the device. A fault in its code, or something that its Content-Security-Policy keeps it from, ends the

@@ -7,7 +7,7 @@ import { Lane } from "./lane.mjs";
 import { look, requireAccessible } from "./look.mjs";
 import { device, eventually, open, scene, story, tell } from "./story.mjs";
 import { changeWorld, linked, pos, runDown, sessionOn } from "./pos.mjs";
-import { deadline, rightly, timesOf, watchTime } from "./times.mjs";
+import { deadline, exactly, rightly, timesOf, watchTime } from "./times.mjs";
 
 const MM = 96 / 25.4; // CSS pixels
 
@@ -72,6 +72,7 @@ await story(async () => {
   const due = await deadline(running);
   await watchTime(jo, ".face");
   await eventually("the telephone shows its time", async () => (await timesOf(jo)).length > 0);
+  await exactly(() => timesOf(jo), due);
   const times = await timesOf(jo);
   times.forEach(([at, shown]) => rightly(shown, at, due));
   assert.match(times[0][1], /^1:\d\d:\d\d$/, "hours, minutes and seconds");

@@ -1,6 +1,7 @@
 // The times that a screen shows, held against the time that there is.
 import assert from "node:assert/strict";
 import { pos } from "./pos.mjs";
+import { eventually } from "./story.mjs";
 
 // deadline is when the session's time runs out, by this machine's wall clock, as the API has it: {from, to}.
 export async function deadline(session) {
@@ -36,9 +37,26 @@ export function milliseconds(shown) {
   return shown.split(":").reduce((all, part) => all * 60 + Number(part), 0) * 1000;
 }
 
-// rightly holds a time that was shown at an instant against the deadline. A second that has begun is shown, so what is
-// right is up to a second more than there is; from there it may be wrong by a second, wherever in its span the deadline is.
-export function rightly(shown, at, { from, to }) {
-  const error = [milliseconds(shown) - (to - at), milliseconds(shown) - (from - at)];
-  assert.ok(error[1] > -1000 && error[0] < 2000, `${shown} was shown at ${new Date(at).toISOString()}, off by ${error} ms`);
+// LATE is how much later, in ms, a busy machine may read a message, or draw a second that has passed.
+const LATE = 10_000;
+
+// errorOf is how much more a time that was shown at an instant is than there was: {least, most} in ms, as the deadline is known. A second that
+// has begun is shown, so up to a second more is right.
+function errorOf(shown, at, { from, to }) {
+  return { least: milliseconds(shown) - (to - at), most: milliseconds(shown) - (from - at) };
+}
+
+// rightly holds a time that was shown at an instant against the deadline: it may be wrong by a second, and old on a busy machine.
+export function rightly(shown, at, due) {
+  const { least, most } = errorOf(shown, at, due);
+  assert.ok(most > -1000 && least < 2000 + LATE, `${shown} was shown at ${new Date(at).toISOString()}, off by ${least} to ${most} ms`);
+}
+
+// exactly waits until the latest of the times is wrong by a second at most. times() has them, as [at, shown].
+export function exactly(times, due) {
+  return eventually("the right time", async () => {
+    const [at, shown] = (await times()).at(-1);
+    const { least, most } = errorOf(shown, at, due);
+    return most > -1000 && least < 2000;
+  });
 }

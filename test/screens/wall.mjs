@@ -5,7 +5,7 @@ import { Lane } from "./lane.mjs";
 import { look as lookIn, requireAccessible } from "./look.mjs";
 import { device, eventually, open, scene, story, tell } from "./story.mjs";
 import { advance, changeWorld, leave, linked, operate, pos, runDown, sell } from "./pos.mjs";
-import { deadline, rightly, timesOf, watchTime } from "./times.mjs";
+import { deadline, exactly, rightly, timesOf, watchTime } from "./times.mjs";
 
 const address = (range, key) => `${scene.api}/board/${range}?key=${key}`;
 const crowd = (lanes) => `11111111-0000-4000-8000-${String(lanes).padStart(12, "0")}`;
@@ -146,6 +146,7 @@ await story(async () => {
   assert.ok(await board.evaluate(() => window.same));
   const until = (await seen()).length;
   await eventually("it counts again", async () => (await seen()).length > until);
+  await exactly(seen, due);
   (await seen()).forEach(([at, shown]) => rightly(shown, at, due));
 
   tell("After thirty changes, and with another connection, the page is no larger");
