@@ -2,6 +2,7 @@
 import { element, setText } from "/screens/element.js";
 import { Refused } from "./gateway.js";
 import { download } from "./save.js";
+import { whyUnread } from "./unread.js";
 
 const NEWEST = "/debug/flight/newest";
 
@@ -17,7 +18,7 @@ export function flightLink(t, token) {
       if (!(refused instanceof Refused)) {
         throw refused;
       }
-      setText(outcome, refused.code === "no_dump" ? t("flight.none") : t("action_refused", { status: refused.status }));
+      setText(outcome, refused.code === "no_dump" ? t("flight.none") : whyUnread(t, refused));
     }
   };
   return element("section", {}, element("h2", {}, t("flight")), element("p", {}, t("flight.explained")),

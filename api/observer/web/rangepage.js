@@ -4,6 +4,7 @@ import { facts, section, table } from "./draw.js";
 import { Refused, fetchJSON } from "./gateway.js";
 import { traceLink } from "./requests.js";
 import { milliseconds, moment } from "./times.js";
+import { whyUnread } from "./unread.js";
 
 const NOTHING = "–";
 
@@ -25,7 +26,7 @@ export function storeSection(t, rangeOf, token) {
         throw refused;
       }
       if (current()) {
-        setText(outcome, refused.code === "store_unavailable" ? t("timeline.no_store") : t("contact.status", { status: refused.status }));
+        setText(outcome, whyUnread(t, refused));
       }
     }
   };

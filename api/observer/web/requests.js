@@ -3,6 +3,7 @@ import { element, setText } from "/screens/element.js";
 import { facts, laneLink, section, table } from "./draw.js";
 import { Refused, fetchJSON } from "./gateway.js";
 import { milliseconds, moment } from "./times.js";
+import { whyUnread } from "./unread.js";
 
 const NOTHING = "–";
 const LONGEST_KEY = 255; // characters
@@ -58,7 +59,7 @@ export function requestSearch(t, rangeOf, token) {
         throw refused;
       }
       if (current()) {
-        setText(outcome, refused.code === "store_unavailable" ? t("timeline.no_store") : t("contact.status", { status: refused.status }));
+        setText(outcome, whyUnread(t, refused));
       }
     }
   }

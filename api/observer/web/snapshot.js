@@ -2,6 +2,7 @@
 import { element, setText } from "/screens/element.js";
 import { actionButton } from "./actionbutton.js";
 import { Refused, fetchJSON } from "./gateway.js";
+import { whyUnread } from "./unread.js";
 
 // snapshotSection creates it. queryOf() names the lane, token() is the operator's. clear() removes what it shows.
 export function snapshotSection(t, queryOf, token) {
@@ -28,7 +29,7 @@ export function snapshotSection(t, queryOf, token) {
         throw refused;
       }
       if (token() === used) {
-        setText(outcome, t("contact.status", { status: refused.status }));
+        setText(outcome, whyUnread(t, refused));
       }
     }
   };

@@ -10,6 +10,7 @@ export default {
   "as_of": "Stand {time}",
   "contact": "Keine Verbindung zum Gateway seit {time}. Was zu sehen ist, kann veraltet sein.",
   "contact.status": "Das Gateway antwortet mit {status}. Was zu sehen ist, kann veraltet sein.",
+  "contact.none": "Das Gateway hat nicht geantwortet. Was zu sehen ist, kann veraltet sein.",
   "nothing_here": "Unter dieser Adresse gibt es nichts.",
 
   "span.s": "{seconds} s",

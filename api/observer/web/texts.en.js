@@ -10,6 +10,7 @@ export default {
   "as_of": "As of {time}",
   "contact": "No contact with the gateway since {time}. What is shown may be old.",
   "contact.status": "The gateway answers {status}. What is shown may be old.",
+  "contact.none": "The gateway did not answer. What is shown may be old.",
   "nothing_here": "There is nothing at this address.",
 
   "span.s": "{seconds} s",

@@ -6,6 +6,7 @@ import { Refused, fetchJSON } from "./gateway.js";
 import { traceLink } from "./requests.js";
 import { milliseconds, moment } from "./times.js";
 import { said } from "./why.js";
+import { whyUnread } from "./unread.js";
 
 const NOTHING = "–";
 
@@ -78,7 +79,7 @@ export class Timeline {
       if (!wanted()) {
         return;
       }
-      setText(this.#outcome, refused.code === "store_unavailable" ? t("timeline.no_store") : t("contact.status", { status: refused.status }));
+      setText(this.#outcome, whyUnread(t, refused));
     }
   }
 
