@@ -190,12 +190,21 @@ func TestWhatClosesReachesTheOwnerWhileOtherRequestsHang(t *testing.T) {
 	var hanging sync.WaitGroup
 	defer hanging.Wait()
 	defer close(answer)
+	const isFull = `"code":"overloaded"`
 	full, cookie := make(chan struct{}, 600), laneCookie(owner.api, theLane, laneKey)
 	for range cap(full) {
 		hanging.Go(func() {
-			response := send(entry.api, "GET", "/lane/"+theLane+"/products", "Cookie", cookie)
-			if strings.Contains(response.Body.String(), `"code":"overloaded"`) {
-				full <- struct{}{}
+			for reported := false; ; { // those that are over make room, which others take
+				response := send(entry.api, "GET", "/lane/"+theLane+"/products", "Cookie", cookie)
+				if !reported && strings.Contains(response.Body.String(), isFull) {
+					full <- struct{}{}
+					reported = true
+				}
+				select {
+				case <-answer:
+					return
+				case <-time.After(10 * time.Millisecond):
+				}
 			}
 		})
 	}
@@ -239,16 +248,21 @@ func TestWhatClosesReachesTheOwnerWhileOtherRequestsHang(t *testing.T) {
 				"token", someToken, "Authorization", "Bearer operator", "Cookie", asked.cookie)
 		}
 		response := ask()
-		// on a slow machine no connection to the owner may be made in time: then nothing was sent
-		for end := time.Now().Add(time.Minute); time.Now().Before(end) &&
-			strings.Contains(response.Body.String(), `"code":"not_owner"`); response = ask() {
+		// On a slow machine no connection to the owner may be made in time, when nothing was sent; and there may be
+		// room for a moment, until the others take it.
+		unclear := func() bool {
+			body := response.Body.String()
+			return strings.Contains(body, `"code":"not_owner"`) ||
+				!asked.closes && !strings.Contains(body, isFull)
+		}
+		for end := time.Now().Add(time.Minute); time.Now().Before(end) && unclear(); response = ask() {
 			time.Sleep(100 * time.Millisecond)
 		}
 		if asked.closes {
 			require.Less(t, response.Code, 300, "%s %s: %s", asked.method, asked.path, response.Body)
 			continue
 		}
-		require.Contains(t, response.Body.String(), `"code":"overloaded"`, "%s %s", asked.method, asked.path)
+		require.Contains(t, response.Body.String(), isFull, "%s %s", asked.method, asked.path)
 	}
 }
 

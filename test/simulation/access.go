@@ -105,7 +105,11 @@ func (w *world) stores(m *machine, retention store.Retention) gateway.Stores {
 // Claim implements store.Store.
 func (a *access) Claim(ctx context.Context, rangeID uuid.UUID, now time.Time) (uint64, error) {
 	return callStore(ctx, a, a.world.writeFault(), func(ctx context.Context) (uint64, error) {
-		return a.Store.Claim(ctx, rangeID, now)
+		epoch, err := a.Store.Claim(ctx, rangeID, now)
+		if err == nil {
+			a.world.recalling.Store(rangeID, epoch)
+		}
+		return epoch, err
 	})
 }
 
@@ -122,6 +126,7 @@ func (a *access) Flush(ctx context.Context, batch store.Batch) error {
 	fault := a.world.writeFault()
 	_, err := callStore(ctx, a, fault, func(ctx context.Context) (struct{}, error) {
 		err := a.world.judge.flushed(a.machine, batch, func() error { return a.Store.Flush(ctx, batch) })
+		a.world.recalling.CompareAndDelete(batch.Range, batch.Epoch)
 		a.world.trace("%s flushes range %.8s (%d, %d) refill %v %+v: %v", a.machine.name, batch.Range, batch.Epoch,
 			batch.N, batch.Refill, fault, err)
 		return struct{}{}, err
@@ -223,6 +228,9 @@ func (n nodeAccess) Claim(ctx context.Context, by store.Claimant, expected []sto
 				claimed := n.nodes.Claim(ctx, by, []store.Ownership{e})[0]
 				n.world.trace("%s claims range %.8s from (%d, %s): taken %v, epoch %d", n.machine.name, e.Range,
 					e.Epoch, e.Owner.Name, claimed.Taken, claimed.Epoch)
+				if claimed.Err == nil && !claimed.Taken {
+					n.world.recalling.Store(e.Range, claimed.Epoch)
+				}
 				return claimed, claimed.Err
 			})
 		if outcomes[i] = claimed; err != nil {

@@ -39,7 +39,8 @@ func (w *world) oneMachine() *machine { return w.machines[w.draw(len(w.machines)
 // failOver replaces the store by a replica that lacks what was written last. An owner that lives has that,
 // and writes it again; one that dies at the same time, or counts as dead, takes it along (docs/ownership.md).
 // So there is no such fault until the owners have had the time. Nor is one where an owner has given a range away
-// within what is lost: it takes its last writes along, too (docs/store.md).
+// within what is lost: it takes its last writes along, too (docs/store.md). Nor while one that has claimed a range
+// reads what the owner before has saved last: what it has not read by then nobody has (docs/ownership.md).
 func (w *world) failOver() {
 	w.lives <- struct{}{}
 	defer func() { <-w.lives }()
@@ -47,7 +48,7 @@ func (w *world) failOver() {
 	defer w.setCalm(false)
 	restore, from, givenAway := w.judge.copyStore(w.server.Copy), time.Now(), w.givenAway.Load()
 	time.Sleep(w.upTo(time.Second))
-	if w.givenAway.Load() != givenAway {
+	if w.givenAway.Load() != givenAway || w.isRecalling() {
 		return
 	}
 	restore()

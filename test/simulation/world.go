@@ -57,6 +57,7 @@ type world struct {
 	failed bool
 
 	givenAway atomic.Int64 // counts up when an owner releases a range, and when it has
+	recalling sync.Map     // range → the epoch of its newest claim, until that is flushed in
 }
 
 // plan is what a seed makes a simulation of.
@@ -349,6 +350,16 @@ func (w *world) awaitStore() {
 		}
 		<-hung
 	}
+}
+
+// isRecalling reports whether a range was claimed and nothing is saved in that epoch yet.
+func (w *world) isRecalling() bool {
+	found := false
+	w.recalling.Range(func(any, any) bool {
+		found = true
+		return false
+	})
+	return found
 }
 
 // setCalm has the store take every call at once, without a fault, while it is on.
