@@ -467,6 +467,14 @@ func (f *fixture) stop(session uuid.UUID) *lanes.SessionView {
 	return f.command(session, lanes.Stop{Session: session, By: lanes.ByPOS})
 }
 
+// reopen is staff going on with the session on that lane. It returns the session that goes on.
+func (f *fixture) reopen(session uuid.UUID, i int) uuid.UUID {
+	f.Helper()
+	view, err := f.StaffReopen(f.requestContext(), "sam", session, f.laneID(i))
+	require.NoError(f, err)
+	return view.ID
+}
+
 func (f *fixture) move(session uuid.UUID, i int) {
 	f.Helper()
 	require.NoError(f, f.tryMove(session, i))

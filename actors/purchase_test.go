@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/uuid"
@@ -616,6 +617,145 @@ func TestALaneWithTwoPurchasesOfOneID(t *testing.T) {
 		require.Len(t, f.Unresolved(), 1)
 		require.Equal(t, first, f.Unresolved()[0].Session)
 	}, withWebhook(pos))
+}
+
+// A session is stopped by mistake while nobody knows whether its customer has paid, and goes on: what was paid is in
+// the session that goes on, on whichever lane, and however often it was reopened and moved.
+func TestAPurchaseOfASessionThatGoesOn(t *testing.T) {
+	for name, test := range map[string]struct {
+		way  func(f *fixture, session uuid.UUID) (goesOn uuid.UUID)
+		lane int // that has the session then
+		acts []string
+	}{
+		"on its lane": {
+			func(f *fixture, session uuid.UUID) uuid.UUID { return f.reopen(session, 0) },
+			0,
+			[]string{"reopen 60", "settle credit"},
+		},
+		"on another lane": {
+			func(f *fixture, session uuid.UUID) uuid.UUID { return f.reopen(session, 1) },
+			1,
+			[]string{"reopen 60", "settle credit", "modify +15"},
+		},
+		"reopened twice": {
+			func(f *fixture, session uuid.UUID) uuid.UUID {
+				first := f.reopen(session, 1)
+				f.stop(first)
+				f.create(1, 30)
+				return f.reopen(first, 2)
+			},
+			2,
+			[]string{"reopen 60", "reopen 60", "settle credit", "modify +15"},
+		},
+		"moved from its lane": {
+			func(f *fixture, session uuid.UUID) uuid.UUID {
+				goesOn := f.reopen(session, 0)
+				f.move(goesOn, 2)
+				f.create(0, 30)
+				return goesOn
+			},
+			2,
+			[]string{"reopen 60", "settle credit"},
+		},
+		"moved back to its lane": {
+			func(f *fixture, session uuid.UUID) uuid.UUID {
+				goesOn := f.reopen(session, 1)
+				f.move(goesOn, 0)
+				return goesOn
+			},
+			0,
+			[]string{"reopen 60", "settle credit"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pos := &fakeWebhook{}
+			runFixture(t, func(t *testing.T, f *fixture) {
+				session := f.createWithPurchasing(0, 60)
+				pos.setPurchaseReply(timeOutPurchase)
+				f.buy(0, minutes(15))
+				f.advance(webhookTimeout)
+				bought := f.unresolvedIDs()[0]
+				f.stop(session)
+				require.Zero(t, f.Unresolved()[0].CreditLane)
+				require.ErrorIs(t, f.clearPurchase("sam", bought, true), lanes.ErrSessionEnded)
+
+				goesOn := test.way(f, session)
+				require.Equal(t, []uuid.UUID{goesOn, f.laneID(test.lane)},
+					[]uuid.UUID{f.Unresolved()[0].CreditSession, f.Unresolved()[0].CreditLane})
+				before := f.remaining(goesOn)
+				f.restart()
+				require.NoError(t, f.clearPurchase("sam", bought, true))
+				require.Equal(t, before+15*time.Minute, f.remaining(goesOn))
+				require.Empty(t, f.Unresolved())
+				require.ErrorIs(t, f.clearPurchase("sam", bought, true), lanes.ErrPurchaseNotFound)
+				require.Equal(t, test.acts, f.actSummaries())
+				synctest.Wait()
+				require.EqualValues(t, 1, f.metricValue("rangegate_purchases_total", string(lanes.ByStaff)))
+				f.restart()
+				require.Equal(t, before+15*time.Minute, f.remaining(goesOn))
+			}, withWebhook(pos), withLanes(3))
+		})
+	}
+}
+
+// Goods that were paid need no session: whether that goes on elsewhere changes nothing.
+func TestGoodsOfASessionThatGoesOn(t *testing.T) {
+	pos := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.createWithPurchasing(0, 60)
+		pos.setPurchaseReply(timeOutPurchase)
+		f.buy(0, lanes.Item{ID: "water", Qty: 1})
+		f.advance(webhookTimeout)
+		f.stop(session)
+		goesOn := f.reopen(session, 1)
+		require.NoError(t, f.clearPurchase("sam", f.unresolvedIDs()[0], true))
+		require.Equal(t, time.Hour, f.remaining(goesOn))
+		require.Empty(t, f.Unresolved())
+	}, withWebhook(pos), withLanes(3))
+}
+
+// The session moves on while its minutes are being added: they are found where it goes, once.
+func TestMinutesAreAddedToASessionThatIsMoving(t *testing.T) {
+	for name, reopenedOn := range map[string]int{"its purchase goes along": 0, "its purchase stays": 1} {
+		t.Run(name, func(t *testing.T) {
+			pos := &fakeWebhook{}
+			runFixture(t, func(t *testing.T, f *fixture) {
+				session := f.createWithPurchasing(0, 60)
+				pos.setPurchaseReply(timeOutPurchase)
+				f.buy(0, minutes(15))
+				f.advance(webhookTimeout)
+				bought := f.unresolvedIDs()[0]
+				f.stop(session)
+				goesOn := f.reopen(session, reopenedOn)
+				release := f.blockNextFlush(func(flush func() error) error { return flush() })
+				moved := f.runAsync(func() error { return f.tryMove(goesOn, 2) })
+				credited := f.runAsync(func() error { return f.clearPurchase("sam", bought, true) })
+				release()
+				require.NoError(t, f.answerOf(moved, time.Minute))
+				require.NoError(t, f.answerOf(credited, time.Minute))
+				require.Equal(t, 2, f.laneOfSession(goesOn))
+				require.Equal(t, 75*time.Minute, f.remaining(goesOn).Round(time.Minute))
+				require.Empty(t, f.Unresolved())
+			}, withWebhook(pos), withLanes(3))
+		})
+	}
+}
+
+// A session of eight hours takes no more: nothing is settled then, on either lane.
+func TestMinutesThatASessionElsewhereCannotTake(t *testing.T) {
+	pos := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.createWithPurchasing(0, 60)
+		pos.setPurchaseReply(timeOutPurchase)
+		f.buy(0, minutes(15))
+		f.advance(webhookTimeout)
+		bought := f.unresolvedIDs()
+		f.stop(session)
+		goesOn := f.reopen(session, 1)
+		f.modify(goesOn, lanes.MaxMinutes-60)
+		require.ErrorIs(t, f.clearPurchase("sam", bought[0], true), lanes.ErrDurationOutOfRange)
+		require.Equal(t, bought, f.unresolvedIDs())
+	}, withWebhook(pos), withLanes(3))
 }
 
 // The store hangs so long that the session ends: its customer is not charged afterwards.

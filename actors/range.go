@@ -268,10 +268,26 @@ func (r *Range) LaneBuy(ctx context.Context, lane, session, purchase uuid.UUID, 
 	return err
 }
 
-// Clear settles an unresolved purchase by hand; with credit its minutes are added to the session. Without the session
-// the purchase is known by its id alone, which is the lane's: if those of several sessions have it, none is settled.
-// Errors: ErrPurchaseNotFound, ErrPurchaseNotUnique.
+// Clear settles an unresolved purchase by hand; with credit its minutes are added to the session, or to the one that
+// goes on with it on whichever lane. Without the session the purchase is known by its id alone, which is the lane's: if
+// those of several sessions have it, none is settled. Errors: ErrPurchaseNotFound, ErrPurchaseNotUnique,
+// ErrSessionEnded if no lane has the session that is to be credited, ErrDurationOutOfRange.
 func (r *Range) Clear(ctx context.Context, staff string, command lanes.Clear) error {
+	for {
+		err := r.clear(ctx, requester{lanes.ByStaff, staff}, command)
+		moved := errors.Is(err, errLeft)
+		switch {
+		case !moved:
+			return err
+		case ctx.Err() != nil: // nobody has looked where to
+			return lanes.ErrTimeout
+		}
+	}
+}
+
+// clear is Clear while nothing moves. Errors: errLeft if the purchase, or the session that goes on, has left its lane
+// meanwhile.
+func (r *Range) clear(ctx context.Context, from requester, command lanes.Clear) error {
 	found := slices.DeleteFunc(r.Unresolved(), func(p lanes.OpenPurchase) bool {
 		return p.ID != command.Purchase || command.Session != uuid.Nil && command.Session != p.Session
 	})
@@ -283,7 +299,26 @@ func (r *Range) Clear(ctx context.Context, staff string, command lanes.Clear) er
 		return r.confirmed(ctx, nil, lanes.ErrPurchaseNotUnique)
 	}
 	command.Session = open.Session
-	_, err := r.ask(ctx, open.Lane, &request{ctx: ctx, command: command, by: lanes.ByStaff, who: staff})
+	if !command.Credit || open.Minutes() == 0 || open.CreditLane == uuid.Nil || open.CreditLane == open.Lane {
+		_, err := r.ask(ctx, open.Lane, &request{ctx: ctx, command: command, by: from.by, who: from.who})
+		if errors.Is(err, lanes.ErrPurchaseNotFound) {
+			return errLeft // or somebody has settled it meanwhile, which the board shows
+		}
+		return r.confirmed(ctx, nil, err)
+	}
+	command.Elsewhere = true
+	_, err := r.together(ctx, from, []lanes.Operation{
+		{Lane: open.Lane, Command: command, By: from.by},
+		{Lane: open.CreditLane, Session: open.CreditSession, By: from.by, Command: lanes.Modify{
+			Session: open.CreditSession, Minutes: open.Minutes(), AfterClosing: true,
+		}},
+	}, nil, func([]lanes.Decided) {})
+	if refused, ok := errors.AsType[lanes.Refusals](err); ok {
+		err = refused.First()
+	}
+	if errors.Is(err, lanes.ErrPurchaseNotFound) || errors.Is(err, lanes.ErrSessionNotFound) {
+		return errLeft
+	}
 	return r.confirmed(ctx, nil, err)
 }
 

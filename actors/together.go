@@ -601,6 +601,9 @@ func (l *laneActor) returned(m *returned) {
 			continue
 		}
 		l.r.observeTurn(d.Change)
+		if d.Change.Settled != nil {
+			l.r.purchases.Settled(l.id, d.Change.Settled, m.of.requests[i].by, m.of.requests[i].traceID())
+		}
 		logLine(l.r, l.lane, m.of.requests[i], nil, true).Int("events", len(d.Change.Events)).Msg("command")
 	}
 }

@@ -146,7 +146,8 @@ func TestPurchasesThatWaitForStaff(t *testing.T) {
 	require.Equal(t, 200, response.Code)
 	require.Equal(t, `[{"purchase_id":"`+thePurchase+`","lane_id":"`+theLane+`","session_id":"`+theSession+
 		`","items":[{"id":"time","qty":15},{"id":"9mm","qty":1}],"minutes":15,"asked_at":"2026-05-01T12:00:00.250Z",`+
-		`"reason":"timed out","event_id":"00000000-0000-0000-0000-000000000000","trace_id":""}]`+"\n",
+		`"reason":"timed out","event_id":"00000000-0000-0000-0000-000000000000","trace_id":"",`+
+		`"credit_session_id":null,"credit_lane_id":null}]`+"\n",
 		response.Body.String())
 
 	require.Equal(t, 204, sendAuthorized(h, "POST", at+"/"+thePurchase+"/credit", "").Code)

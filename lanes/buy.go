@@ -204,10 +204,13 @@ func (c *Change) settle(s Session, cmd Settle, now Instant) {
 	c.setSession(s, now)
 }
 
-// Clear is staff settling an unresolved purchase by hand. With credit its minutes are added to the session.
+// Clear is staff settling an unresolved purchase by hand. With credit its minutes are added to its session, or to the
+// one that goes on with that.
 type Clear struct {
 	Session, Purchase uuid.UUID
 	Credit            bool
+	// Elsewhere says that the session is on another lane: its minutes are added there, by a Modify in the same write.
+	Elsewhere bool
 }
 
 // Name implements Command.
@@ -227,21 +230,21 @@ func (cmd Clear) decide(now Instant, c *Change) error {
 		phase = Accepted
 	}
 	c.Settled = open.settled(phase, "", "settled by staff")
-	s, err := c.sessionOn(open.Session)
-	if err != nil {
-		if cmd.Credit && open.Minutes() > 0 {
+	adds := cmd.Credit && !cmd.Elsewhere && open.Minutes() > 0
+	if c.Lane.Session == nil || !c.Lane.Session.Continues(open.Session) {
+		if adds {
 			return ErrSessionEnded
 		}
 		return nil
 	}
-	if cmd.Credit {
-		if minutes := open.Minutes(); minutes > 0 {
-			if s, err = c.extend(s, now, minutes); err != nil {
-				return err
-			}
+	s := *c.Lane.Session
+	if adds {
+		var err error
+		if s, err = c.extend(s, now, open.Minutes()); err != nil {
+			return err
 		}
 	}
-	if s.Purchase.ID == open.ID {
+	if s.ID == open.Session && s.Purchase.ID == open.ID {
 		s.Purchase = c.Settled
 	}
 	c.setSession(s, now)

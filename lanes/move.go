@@ -48,7 +48,7 @@ func (cmd Move) decide(now Instant, c *Change) error {
 		to.Turn = nil
 	}
 	for _, open := range c.Lane.Open { // what staff have to see to goes along
-		if open.Session == s.ID {
+		if s.Continues(open.Session) {
 			to.Open = append(slices.Clone(to.Open), open)
 		}
 	}
@@ -63,7 +63,7 @@ func (l Lane) vacated(now Instant) Lane {
 	s := l.Session
 	l.Session, l.Help = nil, nil
 	l.beginTurn(s, now)
-	l.Open = slices.DeleteFunc(slices.Clone(l.Open), func(p *Purchase) bool { return p.Session == s.ID })
+	l.Open = slices.DeleteFunc(slices.Clone(l.Open), func(p *Purchase) bool { return s.Continues(p.Session) })
 	return l
 }
 

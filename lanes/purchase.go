@@ -27,7 +27,7 @@ const (
 	MaxItems     = 50
 	MaxQty       = 1_000_000 // of an item; the catalogue knows better
 	MaxProductID = 255       // characters
-	maxEarlier   = 32        // ids of earlier purchases that a session remembers
+	maxEarlier   = 32        // ids that a session remembers of earlier purchases, and of sessions that it goes on with
 	maxOpen      = 100       // purchases that a lane keeps for staff
 )
 
@@ -66,6 +66,10 @@ type Purchase struct {
 type OpenPurchase struct {
 	Purchase
 	Lane uuid.UUID `json:"lane_id"`
+	// CreditSession is its session, or the one that goes on with that, and CreditLane the lane that has it: there its
+	// minutes can be added. uuid.Nil: no lane has it.
+	CreditSession uuid.UUID `json:"credit_session_id"`
+	CreditLane    uuid.UUID `json:"credit_lane_id"`
 }
 
 // Minutes is the lane time in it.

@@ -50,6 +50,7 @@ func (cmd Reopen) decide(now Instant, c *Change) error {
 	}
 	s := *c.Lane.Session
 	s.RanOn = was.RanOn
+	s.GoesOnWith = append([]uuid.UUID{was.ID}, was.GoesOnWith[:min(len(was.GoesOnWith), maxEarlier-1)]...)
 	if was.Phase == Paused && !was.ByHold && s.Phase != Waiting {
 		if s.Phase == Running {
 			s = s.pause(now, false)

@@ -1,6 +1,7 @@
 package lanes
 
 import (
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -64,6 +65,9 @@ type Session struct {
 	Start *Start `json:"start,omitempty"`
 	// Turn is what the lane had waited on which the session began, nil before that and where it is not known.
 	Turn *time.Duration `json:"turn_ns,omitempty"`
+	// GoesOnWith are the sessions that it goes on with, the latest first: it was reopened from the first of them, and
+	// that one from the next.
+	GoesOnWith []uuid.UUID `json:"goes_on_with,omitempty"`
 	// Correlation is what the POS gave the session to know it by, nil when it gave nothing.
 	Correlation *Correlation `json:"correlation,omitempty"`
 }
@@ -103,6 +107,11 @@ func (s Session) PausedFor(now Instant) time.Duration {
 		return s.Rested + max(0, now.Since(s.Since))
 	}
 	return s.Rested
+}
+
+// Continues reports whether it is that session, or goes on with it.
+func (s Session) Continues(session uuid.UUID) bool {
+	return s.ID == session || slices.Contains(s.GoesOnWith, session)
 }
 
 // ago is the instant so long before now, and not before the session was created: what a controller says of how long ago

@@ -299,11 +299,19 @@ func (v *View) Lanes() []lanes.LaneStatus {
 // Unresolved returns the purchases that wait for staff, by lane in display order.
 func (v *View) Unresolved() []lanes.OpenPurchase {
 	var open []lanes.OpenPurchase
-	for _, status := range v.Lanes() {
+	all := v.Lanes()
+	for _, status := range all {
 		for _, p := range status.Lane.Open {
-			if p.Phase == lanes.Unresolved {
-				open = append(open, lanes.OpenPurchase{Purchase: *p, Lane: status.ID})
+			if p.Phase != lanes.Unresolved {
+				continue
 			}
+			kept := lanes.OpenPurchase{Purchase: *p, Lane: status.ID}
+			for _, on := range all {
+				if s := on.Lane.Session; s != nil && s.Continues(p.Session) {
+					kept.CreditSession, kept.CreditLane = s.ID, on.ID
+				}
+			}
+			open = append(open, kept)
 		}
 	}
 	return open

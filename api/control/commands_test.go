@@ -179,7 +179,8 @@ func TestPurchasesThatWaitForStaff(t *testing.T) {
 	require.JSONEq(t, `[{"purchase_id":"77777777-7777-4777-8777-000000000001","lane_id":"`+lane1+
 		`","session_id":"`+session1+
 		`","items":[{"id":"time","qty":15,"name":"Lane time","price":"0.50"}],"minutes":15,"asked_at":"2026-05-01T12:00:00.250Z","reason":"timed out",`+
-		`"event_id":"00000000-0000-0000-0000-000000000000","trace_id":""}]`,
+		`"event_id":"00000000-0000-0000-0000-000000000000","trace_id":"",`+
+		`"credit_session_id":"`+session1+`","credit_lane_id":"`+lane1+`"}]`,
 		b.send("GET", "/control/api/purchases", "").Body.String())
 }
 

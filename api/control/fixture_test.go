@@ -62,6 +62,7 @@ func newFakeRange() *fakeRange {
 			ID: theSession, Group: theGroup, Customer: "Jo Smith", Purchasing: true, Sold: time.Hour,
 			Phase: lanes.Running,
 			Left:  50 * time.Minute, Since: noon, Created: noon, Began: &began, RanOn: 90 * time.Second,
+			GoesOnWith: []uuid.UUID{theGroup},
 			Purchase: &lanes.Purchase{
 				ID: thePurchase, Phase: lanes.Pending,
 				Items: []lanes.Item{{ID: lanes.TimeItem, Qty: 15}},
@@ -234,7 +235,7 @@ func (f *fakeRange) Unresolved() []lanes.OpenPurchase {
 		ID: thePurchase, Session: theSession, At: noon, Items: []lanes.Item{{ID: lanes.TimeItem, Qty: 15}},
 		Reason: "timed out",
 		Goods:  []lanes.Good{{Name: "Lane time", Price: "0.50"}},
-	}}}
+	}, CreditSession: theSession, CreditLane: theLane}}
 }
 
 func (f *fakeRange) Clear(_ context.Context, staff string, command lanes.Clear) error {

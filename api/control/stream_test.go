@@ -71,7 +71,7 @@ const (
 		`"session":{"session_id":"` + session1 +
 		`","customer_name":"Jo Smith","group_id":"33333333-3333-4333-8333-000000000001",` +
 		`"duration":60,"left_ms":2910000,"began_at":"2026-05-01T12:00:00.250Z","created_at":"2026-05-01T12:00:00.250Z",` +
-		`"purchasing":true,"paused_by_hold":false,"external_id":"","ran_on_ms":90000},` +
+		`"purchasing":true,"paused_by_hold":false,"external_id":"","ran_on_ms":90000,"goes_on_with":["33333333-3333-4333-8333-000000000001"]},` +
 		`"for_sale":true,"sale":"configured","usable":true,"not_usable_because":null,"link":"up","link_since":"2026-05-01T12:00:00.250Z",` +
 		`"held":false,"locked":false,"help":null,"stray_hit":null,` +
 		`"purchase":{"purchase_id":"77777777-7777-4777-8777-000000000001","phase":"pending","minutes":15},"second_controller":null,"uncleared":null,"open_end":true}`

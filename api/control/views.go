@@ -113,9 +113,11 @@ type sessionView struct {
 	CreatedAt    string    `json:"created_at"`
 	Purchasing   bool      `json:"purchasing"` // in effect
 	PausedByHold bool      `json:"paused_by_hold"`
-	ExternalID   string    `json:"external_id"`        // by which the POS knows it; empty: none
-	RanOnMS      int64     `json:"ran_on_ms"`          // while the gateway was down; staff may give it back
-	GraceMS      *int64    `json:"grace_ms,omitempty"` // its time is used up: it is on the lane for so long
+	ExternalID   string    `json:"external_id"` // by which the POS knows it; empty: none
+	RanOnMS      int64     `json:"ran_on_ms"`   // while the gateway was down; staff may give it back
+	// The sessions that it goes on with, the latest first: it was reopened.
+	GoesOnWith []uuid.UUID `json:"goes_on_with,omitempty"`
+	GraceMS    *int64      `json:"grace_ms,omitempty"` // its time is used up: it is on the lane for so long
 	// OpenEnd is nil where the session has none.
 	OpenEnd *screens.OpenEnd `json:"open_end,omitempty"`
 	// Of a session that waits, and begins together with others.
@@ -171,9 +173,10 @@ func viewOf(s lanes.LaneStatus, now lanes.Instant) laneView {
 		BeganAt: endpoint.OptionalStamp(view.Began), CreatedAt: endpoint.Stamp(view.Created),
 		Purchasing:   view.Purchasing,
 		PausedByHold: session.ByHold, ExternalID: session.Correlation.IDOrNone(), RanOnMS: session.RanOn.Milliseconds(),
-		Marks:   screens.MarksOf(s.Lane),
-		GraceMS: s.Lane.GraceLeft(now),
-		OpenEnd: screens.OpenEndOf(s.Lane, now),
+		GoesOnWith: session.GoesOnWith,
+		Marks:      screens.MarksOf(s.Lane),
+		GraceMS:    s.Lane.GraceLeft(now),
+		OpenEnd:    screens.OpenEndOf(s.Lane, now),
 	}
 	if shown.Session.StartsMS = s.Lane.UntilStart(now); shown.Session.StartsMS != nil {
 		shown.Session.StartID = &session.Start.ID

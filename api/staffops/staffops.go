@@ -20,8 +20,8 @@ type Range interface {
 	Holds() lanes.Holds
 	// Unresolved returns the purchases that wait for staff, by lane in display order.
 	Unresolved() []lanes.OpenPurchase
-	// Clear settles a purchase. With credit its minutes are added to the session, which must be active. Without the
-	// session, only the purchase of one session may have the id.
+	// Clear settles a purchase. With credit its minutes are added to the session, or to the one that goes on with it:
+	// that must be active. Without the session, only the purchase of one session may have the id.
 	Clear(ctx context.Context, staff string, command lanes.Clear) error
 }
 
@@ -131,6 +131,9 @@ type PurchaseView struct {
 	Reason  string     `json:"reason"`
 	Event   uuid.UUID  `json:"event_id"`
 	Trace   string     `json:"trace_id"` // the integrator's; empty if it sent none
+	// The session to which its minutes can be added, and its lane; null: it has ended, and none goes on with it.
+	CreditSession *uuid.UUID `json:"credit_session_id"`
+	CreditLane    *uuid.UUID `json:"credit_lane_id"`
 }
 
 // ItemView is an item of a purchase, with its name and its price where the products API had told them.
@@ -154,6 +157,7 @@ func PurchaseViews(r Range) []PurchaseView {
 		return PurchaseView{
 			ID: p.ID, Lane: p.Lane, Session: p.Session, Items: itemViews(p.Purchase), Minutes: p.Minutes(),
 			AskedAt: endpoint.Stamp(p.At.Wall), Reason: p.Reason, Event: p.Event, Trace: p.Trace,
+			CreditSession: endpoint.Optional(p.CreditSession), CreditLane: endpoint.Optional(p.CreditLane),
 		}
 	})
 }

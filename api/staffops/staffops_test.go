@@ -128,10 +128,11 @@ func TestPurchasesThatWaitForStaff(t *testing.T) {
 		Reason: "timed out", Trace: "till-1",
 		At: lanes.Instant{Wall: time.Date(2026, time.May, 1, 12, 0, 0, 0, time.UTC)},
 	}
-	r := &fakeRange{unresolved: []lanes.OpenPurchase{{Purchase: p, Lane: lane}}}
+	r := &fakeRange{unresolved: []lanes.OpenPurchase{{Purchase: p, Lane: lane, CreditSession: bay, CreditLane: nobody}}}
 	const head = `{"purchase_id":"99999999-9999-4999-8999-999999999999","lane_id":"44444444-4444-4444-8444-000000000001",
 		"session_id":"55555555-5555-4555-8555-000000000001","minutes":15,"asked_at":"2026-05-01T12:00:00.000Z","reason":"timed out",
-		"event_id":"00000000-0000-0000-0000-000000000000","trace_id":"till-1","items":`
+		"event_id":"00000000-0000-0000-0000-000000000000","trace_id":"till-1",
+		"credit_session_id":"55555555-5555-4555-8555-000000000001","credit_lane_id":"99999999-9999-4999-8999-999999999999","items":`
 	require.JSONEq(t, `[`+head+`[{"id":"time","qty":15},{"id":"9mm","qty":2}]}]`, mustJSON(t, PurchaseViews(r)))
 
 	r.unresolved[0].Goods = []lanes.Good{{Name: "Lane time", Price: "0.50"}, {Name: "9 mm", Price: "24.90"}}

@@ -143,6 +143,9 @@ func sessions() *rapid.Generator[lanes.Session] {
 		if rapid.Bool().Draw(t, "buys") {
 			s.Purchase = new(purchases().Draw(t, "purchase"))
 		}
+		if rapid.Bool().Draw(t, "was reopened") {
+			s.GoesOnWith = rapid.SliceOfN(ids(), 1, 3).Draw(t, "goes on with")
+		}
 		s.Correlation = correlations().Draw(t, "correlation")
 		return s
 	})

@@ -212,6 +212,27 @@ await story(async () => {
   assert.deepEqual(given, [204, 204, 204]);
   await later.close();
   await page.keyboard.press("Escape");
+
+  tell("A session whose purchase is open is stopped by mistake, and goes on on another lane: there its minutes are added");
+  await staff.go("Board");
+  await staff.stop(2);
+  await sell(2, "Ed Lux");
+  await staff.openLane(2);
+  await staff.panel.getByText("Its session has ended.").waitFor();
+  await staff.go("Ended");
+  await staff.row("Ann Lee", "Lane 2").getByRole("button", { name: "Go on with the session of Ann Lee" }).click();
+  await page.getByText("Choose a lane for Ann Lee").first().waitFor();
+  await page.getByRole("button", { name: "Lane 3", exact: true }).click();
+  await staff.says(3, "Ann Lee");
+  const { duration } = await sessionOn(3);
+  await staff.openLane(3);
+  await staff.panel.getByText("Its session goes on: Lane 3.").waitFor();
+  await look(page, "a purchase of a session that goes on elsewhere");
+  await page.keyboard.press("Escape");
+  await staff.openQueue();
+  await staff.answer("+15 min: Lane 3", 2);
+  await staff.says(3, `of ${duration + 15} min`);
+  await page.keyboard.press("Escape");
   for (const [tab, text] of [["Ended", "Bo Doe"], ["Deliveries", "purchaseRequest"], ["Staff log", "ceasefire"], ["Health", "Lane 6"]]) {
     await staff.go(tab);
     await staff.row(text).waitFor();

@@ -5,7 +5,7 @@ import { LaneErrorText, button, showBusy } from "./actions.js";
 import { LaneActions } from "./laneactions.js";
 import { badges } from "./lanecard.js";
 import { laneGraceLeft, laneOwed, laneTimeLeft } from "./model.js";
-import { purchaseDetails, settleButtons } from "./purchases.js";
+import { creditedOn, purchaseDetails, settleButtons } from "./purchases.js";
 import { stateOf, urgencyOf } from "./rules.js";
 import { SessionActions } from "./sessionactions.js";
 import { SessionForm } from "./sessionform.js";
@@ -76,7 +76,7 @@ export class Panel {
     });
     client.range.addEventListener("lanes", ({ detail }) => {
       this.#follow();
-      if (this.#laneID !== null && detail.lanes.some((lane) => lane.lane_id === this.#laneID || lane.phase === "free")) {
+      if (this.#laneID !== null && detail.lanes.some((lane) => lane.lane_id === this.#laneID || lane.phase === "free" || lane.session?.goes_on_with)) {
         this.#show();
       }
     });
@@ -196,10 +196,11 @@ export class Panel {
     }
   }
 
-  // drawPurchases shows what was bought at the lane and is not resolved.
+  // drawPurchases shows what was bought at the lane, or in the session that goes on there, and is not resolved.
   #drawPurchases(lane) {
-    const purchases = this.#client.range.purchases.filter((purchase) => purchase.lane_id === lane.lane_id);
-    const drawn = JSON.stringify([lane.session?.session_id, purchases]);
+    const on = (purchase) => creditedOn(this.#client, purchase)?.lane_id;
+    const purchases = this.#client.range.purchases.filter((purchase) => purchase.lane_id === lane.lane_id || on(purchase) === lane.lane_id);
+    const drawn = JSON.stringify([lane.session?.session_id, purchases, purchases.map(on)]);
     if (drawn === this.#drawnPurchases) {
       return;
     }

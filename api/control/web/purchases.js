@@ -3,7 +3,11 @@ import { formatAmount, multiply, parseAmount, sum } from "/screens/amount.js";
 import { element } from "/screens/element.js";
 import { action } from "./actions.js";
 
-const sessionIsOver = ({ range }, purchase) => range.lanes.get(purchase.lane_id)?.session?.session_id !== purchase.session_id;
+// creditedOn returns the lane with the purchase's session, or with the one that goes on with that: there its minutes can be added. undefined: no
+// lane has it.
+export function creditedOn({ range }, { session_id: id }) {
+  return [...range.lanes.values()].find(({ session }) => session && (session.session_id === id || session.goes_on_with?.includes(id)));
+}
 
 // purchaseDetails returns the elements that describe a purchase of the gateway's list.
 export function purchaseDetails(client, purchase) {
@@ -16,13 +20,22 @@ export function purchaseDetails(client, purchase) {
   return [
     element("ul.items", {}, ...lines), total,
     element("p", {}, t("purchases.reason", { reason: purchase.reason })),
-    element("p.note", {}, t(sessionIsOver(client, purchase) ? "purchases.explained_over" : "purchases.explained")),
+    element("p.note", {}, explanation(client, purchase)),
     purchase.trace_id ? element("p.note", {}, t("purchases.trace", { trace: purchase.trace_id })) : null,
   ].filter(Boolean);
 }
 
-// settleButtons returns the buttons that settle it. Minutes can be added only while its session is on the lane; other goods may have been paid
-// all the same. settled is called once it is.
+function explanation(client, purchase) {
+  const { t } = client;
+  const on = creditedOn(client, purchase);
+  if (!on) {
+    return t("purchases.explained_over");
+  }
+  return on.lane_id === purchase.lane_id ? t("purchases.explained") : t("purchases.explained_elsewhere", { lane: on.name });
+}
+
+// settleButtons returns the buttons that settle it. Minutes can be added only while its session, or the one that goes on with it, is on a lane;
+// other goods may have been paid all the same. settled is called once it is.
 export function settleButtons(client, purchase, error, label, settled) {
   const { t } = client;
   const settle = (credit) => async () => {
@@ -30,7 +43,9 @@ export function settleButtons(client, purchase, error, label, settled) {
     settled();
   };
   const button = (words, kind, act) => action(client, { words, label: label(words), kind }, error, act);
-  const credit = purchase.minutes > 0 ? t("purchases.credit", { n: purchase.minutes }) : t("purchases.accept");
-  const may = purchase.minutes === 0 || !sessionIsOver(client, purchase);
+  const on = creditedOn(client, purchase);
+  const credit = purchase.minutes === 0 ? t("purchases.accept")
+    : on && on.lane_id !== purchase.lane_id ? t("purchases.credit_elsewhere", { n: purchase.minutes, lane: on.name }) : t("purchases.credit", { n: purchase.minutes });
+  const may = purchase.minutes === 0 || on;
   return [...(may ? [button(credit, "primary", settle(true))] : []), button(t("purchases.drop"), "", settle(false))];
 }

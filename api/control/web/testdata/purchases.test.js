@@ -19,11 +19,12 @@ globalThis.document = { createElement: () => new FakeElement(), createElementNS:
 
 const bought = (minutes) => ({ purchase_id: "p", session_id: "s1", lane_id: "l1", minutes, items: [{ id: minutes > 0 ? "time" : "ammo", qty: minutes || 2 }], reason: "timed out" });
 
-// offered returns the buttons for a purchase of session s1, and what is said about it, while that session is on its lane.
-function offered(purchase, onLane) {
+// offered returns the buttons for a purchase of session s1 at lane l1, and what is said about it, while a session is on that lane, and one on another.
+function offered(purchase, onLane, other = null) {
   const sent = [];
+  const lane = (lane_id, session) => [lane_id, { lane_id, session: typeof session === "string" ? { session_id: session } : session }];
   const client = {
-    t: Object.assign((key) => key, { language: "en" }), range: { lanes: new Map([["l1", { session: onLane && { session_id: onLane } }]]) },
+    t: Object.assign((key) => key, { language: "en" }), range: { lanes: new Map([lane("l1", onLane), lane("l2", other)]) },
     request: async (method, path, body) => void sent.push([method, path, body]), sentence: String,
   };
   const buttons = settleButtons(client, purchase, { show() {} }, (words) => words, () => {});
@@ -52,4 +53,17 @@ test("it is said that its session has ended, beside the next customer on the lan
     const { said } = offered(bought(15), onLane);
     assert.ok(said.includes("purchases.explained_over") && !said.includes("purchases.explained"), onLane);
   }
+});
+
+test("minutes are added to the session that goes on with the one that has ended", async () => {
+  const goesOn = { session_id: "s3", goes_on_with: ["s2", "s1"] };
+  const here = offered(bought(15), goesOn);
+  assert.deepEqual(here.words, ["purchases.credit", "purchases.drop"]);
+  assert.ok(here.said.includes("purchases.explained"));
+  const elsewhere = offered(bought(15), "s4", goesOn);
+  assert.deepEqual(elsewhere.words, ["purchases.credit_elsewhere", "purchases.drop"]);
+  assert.ok(elsewhere.said.includes("purchases.explained_elsewhere"));
+  await elsewhere.buttons[0].listeners.click();
+  assert.deepEqual(elsewhere.sent, [["POST", "/purchases/p/settle", { session_id: "s1", credit: true }]]);
+  assert.deepEqual(offered(bought(0), null, goesOn).words, ["purchases.accept", "purchases.drop"]);
 });
