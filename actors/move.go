@@ -124,6 +124,7 @@ func (l *laneActor) giveTicket(ctx context.Context) *ticket {
 func (l *laneActor) dropTicket(m *dropTicket) {
 	if l.ticket == m.ticket {
 		l.ticket, l.lane.AwaitsMove, l.storeStalled = nil, false, false
+		l.r.board.PublishUnsaved(l.lane) // a reload may have shown it as kept for the move
 	}
 }
 

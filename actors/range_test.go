@@ -258,7 +258,7 @@ func TestALaneIsClearedAfterItsTime(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, 3.0, uncleared())
 
-		f.staffLaneCommand(0, lanes.Cleared{})
+		f.staffLaneCommand(0, lanes.Cleared{Session: f.Lanes()[0].Lane.Uncleared.Session})
 		f.controller(1).Leave()
 		synctest.Wait()
 		require.Zero(t, toClear(0))

@@ -624,3 +624,18 @@ func TestASessionIsFoundThatMovesDuringAReload(t *testing.T) {
 		})
 	}
 }
+
+// A lane that was kept for a move during a reload can be reserved once nothing came of the move.
+func TestALaneIsFreeAfterAMoveThatFailedDuringAReload(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.create(0, 30)
+		resolve := f.blockNextFlush(func(func() error) error { return store.ErrRefused })
+		moved := f.runAsync(func() error { return f.tryMove(session, 1) })
+		f.addresses.sendTo(f.laneID(1), &replaced{})
+		resolve()
+		require.Error(t, <-moved)
+		synctest.Wait()
+		f.reserve("till 1", 1)
+		require.Equal(t, []int{1}, f.reservedLanes())
+	})
+}

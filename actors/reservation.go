@@ -32,8 +32,9 @@ func (s *Reservations) Reserve(
 		if err := s.takeTurn(ctx); err != nil {
 			return false, err
 		}
-		chosen, saving, err := s.reserve(ctx, from, wanted, reservation, claim, &reserved)
-		s.endTurn(saving, err, chosen)
+		var chosen []uuid.UUID
+		defer func() { s.endTurn(saving, err, chosen) }() // also after a panic
+		chosen, saving, err = s.reserve(ctx, from, wanted, reservation, claim, &reserved)
 		return saving, err
 	})
 	return reserved, err

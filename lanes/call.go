@@ -39,9 +39,12 @@ func (c *Change) raiseHelp(at Instant) {
 	}
 }
 
-// isOf reports whether it is the call of that time, which staff know to the millisecond. Without a time it is.
-func (h *HelpCall) isOf(at time.Time) bool {
-	return h != nil && (at.IsZero() || h.At.Truncate(time.Millisecond).Equal(at))
+// isOf reports whether it is the call of that time. Without a time it is.
+func (h *HelpCall) isOf(at time.Time) bool { return h != nil && isAt(h.At, at) }
+
+// isAt reports whether something happened at the time that staff know of it, to the millisecond. Without a time it did.
+func isAt(happened, known time.Time) bool {
+	return known.IsZero() || happened.Truncate(time.Millisecond).Equal(known)
 }
 
 // HelpComing tells the customer that staff are on their way. Of another call than the one that was made at Called,
@@ -78,13 +81,16 @@ func (c *Change) noteStrayHit(at Instant) {
 	}
 }
 
-// HitNoted records that staff have seen that a carrier was hit without a session.
-type HitNoted struct{}
+// HitNoted records that staff have seen that a carrier was hit without a session. Of another hit than the one at Hit,
+// nothing changes; zero: whichever it was.
+type HitNoted struct{ Hit time.Time }
 
 // Name implements Command.
 func (HitNoted) Name() string { return "hit_noted" }
 
-func (HitNoted) decide(_ Instant, c *Change) error {
-	c.Lane.Stray = nil
+func (cmd HitNoted) decide(_ Instant, c *Change) error {
+	if hit := c.Lane.Stray; hit != nil && isAt(*hit, cmd.Hit) {
+		c.Lane.Stray = nil
+	}
 	return nil
 }

@@ -23,14 +23,17 @@ func (l Lane) ToClear(now Instant) time.Duration {
 // awaitsClearing reports whether the POS has to wait with a sale until the lane is clear.
 func (l Lane) awaitsClearing(now Instant) bool { return l.ClearFirst && l.ToClear(now) > 0 }
 
-// Cleared is staff saying that the lane is clear.
-type Cleared struct{}
+// Cleared is staff saying that the lane is clear. Of another session's customers than those of Session nothing changes:
+// nobody has seen those leave. uuid.Nil: whichever it was.
+type Cleared struct{ Session uuid.UUID }
 
 // Name implements Command.
 func (Cleared) Name() string { return "cleared" }
 
-func (Cleared) decide(_ Instant, c *Change) error {
-	c.Lane.Uncleared = nil
+func (cmd Cleared) decide(_ Instant, c *Change) error {
+	if last := c.Lane.Uncleared; last != nil && (cmd.Session == uuid.Nil || cmd.Session == last.Session) {
+		c.Lane.Uncleared = nil
+	}
 	return nil
 }
 

@@ -18,6 +18,8 @@ import (
 //	call-help              the customer, at the screen of the lane
 //	help-coming  help-done  hit-noted  cleared
 //	help-done called=10:00:00   the call of then, and no other
+//	hit-noted hit=10:00:00      likewise the hit
+//	cleared of=another          the customers of another session than the one that ended last have left
 //	reopen                 the session that ended last
 //	make-up give           of the time that ran while the gateway was down; without give: nothing
 
@@ -31,14 +33,17 @@ func staffCommand(t *testing.T, d *datadriven.TestData, session uuid.UUID) lanes
 	case "call-help":
 		return lanes.CallHelp{}
 	case "help-coming":
-		return lanes.HelpComing{Called: calledAt(t, d)}
+		return lanes.HelpComing{Called: timeOf(t, d, "called")}
 	case "help-done":
-		return lanes.HelpDone{Called: calledAt(t, d)}
+		return lanes.HelpDone{Called: timeOf(t, d, "called")}
 	case "hit-noted":
-		return lanes.HitNoted{}
+		return lanes.HitNoted{Hit: timeOf(t, d, "hit")}
 	case "count-turn":
 		return lanes.CountTurn{}
 	case "cleared":
+		if d.HasArg("of") {
+			return lanes.Cleared{Session: uuid.Max}
+		}
 		return lanes.Cleared{}
 	case "make-up":
 		return lanes.MakeUp{Session: session, Give: d.HasArg("give")}
@@ -46,12 +51,12 @@ func staffCommand(t *testing.T, d *datadriven.TestData, session uuid.UUID) lanes
 	return nil
 }
 
-// calledAt is when the call was made that a step is about; zero: whichever it is.
-func calledAt(t *testing.T, d *datadriven.TestData) time.Time {
-	if !d.HasArg("called") {
+// timeOf is when that happened which a step is about; zero: whichever it is.
+func timeOf(t *testing.T, d *datadriven.TestData, name string) time.Time {
+	if !d.HasArg(name) {
 		return time.Time{}
 	}
-	at, err := time.Parse(time.DateTime, "2026-05-01 "+word(t, d, "called"))
+	at, err := time.Parse(time.DateTime, "2026-05-01 "+word(t, d, name))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -196,12 +196,11 @@ func (c *screen) laneEndpoints() []endpoint.Endpoint {
 			endpoint.WithTarget(c.rangeOf, changeHold)),
 		command("sale", "Offer the lane, or not", readOffer),
 		command("help", "Help is coming, or was given", readHelp),
-		command("cleared", "The lane is clear", func(*endpoint.Input) lanes.Command { return lanes.Cleared{} }),
+		command("cleared", "The lane is clear", readCleared),
 		command("end-reservation", "The lane is not kept for a POS any more", func(in *endpoint.Input) lanes.Command {
 			return lanes.EndReservation{Reservation: in.ID("reservation_id", "The reservation", endpoint.ExampleID)}
 		}),
-		command("stray-hit", "The hit without a session is known",
-			func(*endpoint.Input) lanes.Command { return lanes.HitNoted{} }),
+		command("stray-hit", "The hit without a session is known", readHitNoted),
 		endpoint.Handle("GET", "/purchases", 200, "The purchases that wait for staff", endpoint.NoInput,
 			endpoint.WithTarget(c.rangeOf, purchases)),
 		endpoint.Handle("POST", "/purchases/{id}/settle", 204, "Settle one by hand", readClear,
@@ -225,12 +224,25 @@ func readOffer(in *endpoint.Input) lanes.Command {
 
 func readHelp(in *endpoint.Input) lanes.Command {
 	called := in.OptionalTime("called_at", "When the call was made, as `help.at` of the lane: nothing changes about "+
-		"another one. A page of an earlier release does not say it: then it is whichever there is")
+		"another one. "+ofAnEarlierRelease)
 	if in.YesOrNo("done", "Whether the call is over; otherwise somebody is on their way") {
 		return lanes.HelpDone{Called: called}
 	}
 	return lanes.HelpComing{Called: called}
 }
+
+func readCleared(in *endpoint.Input) lanes.Command {
+	return lanes.Cleared{Session: in.OptionalID("session_id", "The session whose customers have left, as "+
+		"`uncleared.session_id` of the lane: nothing changes about another one. "+ofAnEarlierRelease)}
+}
+
+func readHitNoted(in *endpoint.Input) lanes.Command {
+	return lanes.HitNoted{Hit: in.OptionalTime("hit_at", "When the carrier was hit, as `stray_hit` of the lane: "+
+		"nothing changes about another hit. "+ofAnEarlierRelease)}
+}
+
+// ofAnEarlierRelease describes a field that says what a press was about.
+const ofAnEarlierRelease = "A page of an earlier release does not say it: then it is whichever there is"
 
 func changeHold(ctx context.Context, r staffRange, h staffops.HoldChange) (staffops.HoldResult, error) {
 	if !h.On && h.Scope.Kind == lanes.OverRange && !r.releases {

@@ -85,8 +85,15 @@ func TestCommandsAreGivenInTheNameOfTheUser(t *testing.T) {
 			": help_done {Called:0001-01-01 00:00:00 +0000 UTC}"},
 		{"POST", "lanes/" + lane1 + "/end-reservation", `{"reservation_id":"` + session1 + `"}`, 204, "sam at " +
 			lane1 + ": end_reservation {Reservation:" + session1 + "}"},
-		{"POST", "lanes/" + lane1 + "/cleared", "", 204, "sam at " + lane1 + ": cleared {}"},
-		{"POST", "lanes/" + lane1 + "/stray-hit", "", 204, "sam at " + lane1 + ": hit_noted {}"},
+		{"POST", "lanes/" + lane1 + "/cleared", `{"session_id":"` + session1 + `"}`, 204, "sam at " + lane1 +
+			": cleared {Session:" + session1 + "}"},
+		{"POST", "lanes/" + lane1 + "/stray-hit", `{"hit_at":"2026-05-01T12:01:30.250Z"}`, 204, "sam at " + lane1 +
+			": hit_noted {Hit:2026-05-01 12:01:30.25 +0000 UTC}"},
+		// a page of an earlier release
+		{"POST", "lanes/" + lane1 + "/cleared", "", 204, "sam at " + lane1 +
+			": cleared {Session:00000000-0000-0000-0000-000000000000}"},
+		{"POST", "lanes/" + lane1 + "/stray-hit", "", 204, "sam at " + lane1 +
+			": hit_noted {Hit:0001-01-01 00:00:00 +0000 UTC}"},
 		{
 			"POST", "purchases/" + lane1 + "/settle", `{"session_id":"` + session1 + `","credit":true}`, 204,
 			"sam settles " + lane1 + " of " + session1 + ": true",

@@ -376,9 +376,9 @@ class Item {
       case "help":
         return [...(coming ? [] : [act(t("need.on_my_way"), "primary", help(false))]), act(t("need.done"), coming ? "primary" : "", help(true))];
       case "clear":
-        return [act(t("need.cleared"), "primary", () => this.#client.lane(lane, "cleared"))];
+        return [act(t("need.cleared"), "primary", this.#client.sayClear(lane))];
       case "hit":
-        return [act(t("need.noted"), "primary", () => this.#client.lane(lane, "stray-hit"))];
+        return [act(t("need.noted"), "primary", this.#client.noteHit(lane))];
       case "ran_on":
         return makeUpButtons(this.#client, lanes, this.#error, (n) => this.#progress(n, lanes.length));
       case "purchase":

@@ -56,6 +56,19 @@ export class Client {
     return () => this.lane(lane, "help", body);
   }
 
+  // sayClear returns the act that says that the customers of the session have left which the lane shows now; those of a later one have not been
+  // looked for.
+  sayClear(lane) {
+    const body = { session_id: lane.uncleared.session_id };
+    return () => this.lane(lane, "cleared", body);
+  }
+
+  // noteHit returns the act that notes the hit which the lane shows now. A later one stays.
+  noteHit(lane) {
+    const body = { hit_at: lane.stray_hit };
+    return () => this.lane(lane, "stray-hit", body);
+  }
+
   // ceasefire begins a ceasefire over the range, a bay or a lane. It throws the Refusal of the first attempt; further ones follow by themselves.
   // If the stream does not report it, the response's progress is shown.
   ceasefire(scope, id = null, rangeID = this.range.info?.id) {

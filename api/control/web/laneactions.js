@@ -47,14 +47,13 @@ export class LaneActions {
     }
     this.#drawnCalls = key;
     const answer = (words, sign, kind, act) => action(this.#client, { words, sign, kind }, this.#error, act);
-    const call = (words, sign, kind, command, body) => answer(words, sign, kind, () => this.#client.lane(this.#lane, command, body));
     const calls = [];
     if (lane.uncleared) {
-      calls.push(call(t("lane.cleared"), "check", "primary", "cleared"));
+      calls.push(answer(t("lane.cleared"), "check", "primary", this.#client.sayClear(lane)));
     }
     if (lane.reserved) {
       const { reservation_id: id, until } = lane.reserved;
-      calls.push(element("span.note", {}, t("lane.reserved", { time: t.seconds(until) })), call(t("lane.end_reservation"), "close", "", "end-reservation", { reservation_id: id }));
+      calls.push(element("span.note", {}, t("lane.reserved", { time: t.seconds(until) })), answer(t("lane.end_reservation"), "close", "", () => this.#client.lane(lane, "end-reservation", { reservation_id: id })));
     }
     if (lane.help && !lane.help.coming) {
       calls.push(answer(t("help.coming"), "bell", "primary", this.#client.answerHelp(lane, false)));
@@ -63,7 +62,7 @@ export class LaneActions {
       calls.push(answer(t("help.done"), "check", "", this.#client.answerHelp(lane, true)));
     }
     if (lane.stray_hit) {
-      calls.push(call(t("hit.noted"), "hit", "", "stray-hit"));
+      calls.push(answer(t("hit.noted"), "hit", "", this.#client.noteHit(lane)));
     }
     this.calls.hidden = calls.length === 0;
     replaceKeepingFocus(this.calls, calls, this.#hold.querySelector("button"));

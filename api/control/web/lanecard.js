@@ -62,7 +62,7 @@ export class LaneCard {
     this.#redraw("badges", JSON.stringify([this.#closing, lane.help, lane.uncleared !== null, lane.reserved?.until, lane.stray_hit, lane.purchase, lane.link, lane.link_since, lane.second_controller, lane.held, lane.locked,
       lane.not_usable_because, session?.ran_on_ms, session?.paused_by_hold]),
     () => this.#badges.replaceChildren(...badges(this.#client, lane, at)));
-    this.#redraw("actions", `${state} ${session?.session_id} ${session?.paused_by_hold} ${lane.held} ${lane.help?.coming} ${lane.help?.at}`, () => this.#drawActions());
+    this.#redraw("actions", `${state} ${session?.session_id} ${session?.paused_by_hold} ${lane.held} ${lane.help?.coming} ${lane.help?.at} ${lane.uncleared?.session_id}`, () => this.#drawActions());
     this.tick(at);
   }
 

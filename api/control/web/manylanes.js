@@ -52,7 +52,7 @@ export const ACTIONS = {
   call_off: { sign: "close", applies: (lane) => isScheduled(lane), sendAll: callOff },
   more_5: more(5),
   more_30: more(30),
-  cleared: { sign: "leave", applies: (lane) => Boolean(lane.uncleared), send: onLane("cleared") },
+  cleared: { sign: "leave", applies: (lane) => Boolean(lane.uncleared), send: (client, lane) => client.sayClear(lane)() },
   give_back: { sign: "hourglass", applies: (lane) => lane.session?.ran_on_ms > 0, send: session("make-up", { give: true }) },
   closed: sale("closed", "close", (lane) => saleOf(lane) !== "closed"),
   open: sale("open", "check", (lane) => !lane.for_sale),

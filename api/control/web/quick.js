@@ -26,7 +26,7 @@ export function quickActions(client, lane, error, open) {
   }
   switch (stateOf(lane)) {
     case "ended":
-      buttons.push(command("cleared", "check", () => client.lane(lane, "cleared"), "primary one-tap"));
+      buttons.push(command("cleared", "check", client.sayClear(lane), "primary one-tap"));
       // falls through: staff may sell the lane all the same
     case "free":
     case "closed": // closed for the POS; staff may use it

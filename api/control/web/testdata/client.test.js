@@ -102,6 +102,19 @@ test("an answer to a call for help names the call that was shown, also when the 
   assert.deepEqual(bodies, [{ done: true, called_at: "2026-05-01T12:00:00.000Z" }]);
 });
 
+test("what is said to be clear, and a hit that is noted, are those that were shown", async () => {
+  const { client, bodies, respond } = newClient();
+  const lane = { lane_id: "1", uncleared: { session_id: "s1" }, stray_hit: "2026-05-01T12:00:00.000Z" };
+  const acts = [client.sayClear(lane), client.noteHit(lane)];
+  Object.assign(lane, { uncleared: { session_id: "s2" }, stray_hit: "2026-05-01T12:05:00.000Z" });
+  for (const act of acts) {
+    const done = act();
+    await respond({});
+    await done;
+  }
+  assert.deepEqual(bodies, [{ session_id: "s1" }, { hit_at: "2026-05-01T12:00:00.000Z" }]);
+});
+
 test("a ceasefire without a response is an alarm long before the request times out", async () => {
   const { client, range, alarms, respond, stale } = newClient();
   const request = client.ceasefire("range");
