@@ -3,6 +3,7 @@ package actors
 import (
 	"cmp"
 	"context"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -22,17 +23,25 @@ func (b *Batches) Batch(
 	ctx context.Context, batch lanes.Batch, key *lanes.KeyOf[[]lanes.BatchResult],
 ) (results []lanes.BatchResult, err error) {
 	err = b.r.onceTogether(ctx, key.Of(&results), func(claim *idempotency.Claim) (saving bool, err error) {
-		plan := func() ([]lanes.Operation, error) { return b.plan(ctx, batch.Operations) }
-		ops, err := plan()
-		if err != nil {
-			return false, err
-		}
-		t := b.r.newTogether(ctx, posRequester(ctx), ops, claim)
-		t.plan, t.each = plan, !batch.Atomic
+		t := b.r.newTogether(ctx, posRequester(ctx), b.onBoard(batch.Operations), claim)
+		t.plan = func() ([]lanes.Operation, error) { return b.plan(ctx, batch.Operations) }
+		t.each = !batch.Atomic
 		saving, err = t.run(func(decided []lanes.Decided) { results = resultsOf(decided) })
 		return saving, t.ofClosed(err)
 	})
 	return results, err
+}
+
+// onBoard returns the operations with the lanes of the sessions that are on one, without a lane where the store has to
+// be asked.
+func (b *Batches) onBoard(batch []lanes.Operation) []lanes.Operation {
+	ops := slices.Clone(batch)
+	for i, op := range ops {
+		if lane, found := b.r.board.Find(op.Session); found && op.Session != uuid.Nil {
+			ops[i].Lane = lane.ID
+		}
+	}
+	return ops
 }
 
 // plan returns the operations with their lanes, and those that are refused because there is none. Errors: those that

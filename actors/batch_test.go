@@ -250,6 +250,80 @@ func TestTheStopsOfABatchCloseWhileTheStoreIsAway(t *testing.T) {
 	}
 }
 
+// The stops of a batch do not wait for the store, which has to be asked about a session that has ended before.
+func TestTheStopsOfABatchCloseWhileTheStoreCannotBeRead(t *testing.T) {
+	for name, test := range map[string]struct {
+		read func(context.Context) error
+		want error
+	}{
+		"it hangs": {func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }, lanes.ErrTimeout},
+		"it fails": {func(context.Context) error { return errors.New("the disk is gone") }, lanes.ErrNotSaved},
+	} {
+		t.Run(name, func(t *testing.T) {
+			runFixture(t, func(t *testing.T, f *fixture) {
+				first, ended := f.create(0, 30), f.create(1, 30)
+				f.stop(ended)
+				f.interceptHistory().setReply(test.read)
+				asked := f.batchAsync(false, stopOf(ended), stopOf(first))
+				f.requireOpen()
+				require.ErrorIs(t, f.answerOf(asked, time.Minute), test.want)
+				synctest.Wait()
+				f.requireOpen()
+				require.Equal(t, 1, f.countStops(first))
+			}, withLanes(2))
+		})
+	}
+}
+
+// A lane that is parked decides the stop of a batch once it goes on.
+func TestTheStopOfABatchIsForAParkedLaneToo(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		first, second := f.create(0, 30), f.create(1, 30)
+		f.parkLane(0)
+		results, err := f.batch(false, stopOf(first), modifyOf(second, 5))
+		require.NoError(t, err)
+		require.Equal(t, []error{lanes.ErrNotSaved, nil}, errorsOf(results))
+		require.Equal(t, 35, f.sessionView(second).Minutes)
+		require.NoError(t, f.UnparkLane(f.requestContext(), "root", f.laneID(0)))
+		synctest.Wait()
+		f.requireOpen(1)
+		require.Equal(t, 1, f.countStops(first))
+	}, withLanes(2))
+}
+
+// A lane that begins anew while the stop of a batch waits for another lane stays closed.
+func TestTheStopOfABatchOutlivesItsLane(t *testing.T) {
+	for name, begin := range map[string]func(f *fixture){
+		"an operator restarts it": func(f *fixture) {
+			require.NoError(f, f.RestartLane(f.requestContext(), "root", f.laneID(0)))
+		},
+		"it panics": func(f *fixture) { f.panicLane(0) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var recorder driverRecorder
+			runFixture(t, func(t *testing.T, f *fixture) {
+				first, second := f.create(0, 30), f.create(1, 30)
+				f.advance(time.Minute)
+				release := f.blockFlushes()
+				f.runAsync(func() error { return f.tryModify(second, 5) })
+				asked := f.batchAsync(false, stopOf(first), modifyOf(second, 5))
+				f.requireOpen(1)
+				since := time.Now()
+				begin(f)
+				f.advance(500 * time.Millisecond)
+				f.requireOpen(1)
+				release()
+				<-asked
+				f.advance(time.Second)
+				f.requireOpen(1)
+				require.False(t, recorder.everOpened(f.laneID(0), since))
+				require.Equal(t, 1, f.countStops(first))
+				require.Equal(t, time.Minute, f.endedSession(first).Used)
+			}, withLanes(2), withRecorder(&recorder))
+		})
+	}
+}
+
 // The stop of a batch does not wait for the other lanes of it.
 func TestAStopClosesWhileAnotherLaneIsBusy(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {

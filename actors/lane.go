@@ -119,8 +119,8 @@ func (l *laneActor) Receive(ctx actor.Context, message any) {
 		reason := lanes.ErrInternal
 		if l.restarted {
 			reason = lanes.ErrStarting
-			l.bequeath()
 		}
+		l.bequeath()
 		l.leave(reason)
 		return
 	case *actor.Stopping:

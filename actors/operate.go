@@ -171,10 +171,12 @@ func newOperatorRequest() operatorRequest { return operatorRequest{reply: make(c
 // Refuse implements supervised.Awaited.
 func (m *operatorRequest) Refuse(reason error) { m.reply <- reason }
 
-// inherited are the stops and pauses that waited when an operator had the lane restarted. Its next life decides them.
+// inherited is what closes the line of a lane that begins anew: the stops and pauses that waited when an operator had
+// it restarted, which its next life decides, and what is decided with other lanes, which it waits for.
 type inherited struct {
 	supervised.Taken
 	closing []*request
+	ahead   []*closingAhead
 }
 
 // Refuse implements supervised.Awaited: there is no next life.
@@ -205,15 +207,21 @@ func (l *laneActor) restart(m *restartLane) {
 	supervised.BeginAnew()
 }
 
-// bequeath sends the next life of the lane what waits and closes a session: the hardware has it already.
+// bequeath sends the next life of the lane what waits and closes a session: the hardware has it already. After a panic
+// its own requests are refused.
 func (l *laneActor) bequeath() {
-	if closing := l.queue.takeClosings(); len(closing) > 0 {
-		l.r.tree.Send(l.self, &inherited{closing: closing})
+	m := &inherited{ahead: l.queue.ahead}
+	if l.restarted {
+		m.closing = l.queue.takeClosings()
+	}
+	if len(m.closing) > 0 || len(m.ahead) > 0 {
+		l.r.tree.Send(l.self, m)
 	}
 }
 
 // inherit queues what waited in the life before. It counts from when it arrived there.
 func (l *laneActor) inherit(m *inherited) {
+	l.follow(m.ahead)
 	for _, q := range m.closing {
 		q.closed = q.at
 		l.enqueue(q)

@@ -37,7 +37,8 @@ type together struct {
 	ctx      context.Context // of the client
 	requests []*request      // one for each operation, for its record and its log line
 	ops      []lanes.Operation
-	// makes them again where a session has left its lane meanwhile; nil: that refuses it
+	// plan makes them, and again where a session has left its lane meanwhile. It may wait for the store: until it is
+	// through, ops have the lanes that are known. nil: they are complete, and a session that has left refuses them.
 	plan func() ([]lanes.Operation, error)
 	each bool // each that can be is done, else all or none
 
@@ -46,6 +47,7 @@ type together struct {
 	decided []lanes.Decided
 	became  map[uuid.UUID]lanes.Lane
 	ahead   []closedAhead // by operation, once hardware has closed for any of them
+	parked  []int         // the operations that close whose lane is parked: it decides them once it goes on
 	closed  closedLanes
 	write   *commit.Write
 	kept    *lanes.KeptAnswer
@@ -187,11 +189,14 @@ func (t *together) run(decided func([]lanes.Decided)) (saving bool, err error) {
 
 // lendAndSave is run but for panics.
 func (t *together) lendAndSave(decided func([]lanes.Decided)) (saving bool, err error) {
+	if t.each {
+		t.closeAhead()
+	}
 	for {
-		if t.each {
-			t.closeAhead()
+		err := t.planned()
+		if err == nil {
+			err = t.lend()
 		}
-		err := t.lend()
 		if err == nil {
 			err = t.decide()
 		}
@@ -205,20 +210,30 @@ func (t *together) lendAndSave(decided func([]lanes.Decided)) (saving bool, err 
 			return false, t.refused(lanes.ErrTimeout)
 		}
 		t.takeBack() // a session expires as soon as its lane is back
-		if t.plan == nil {
-			continue
-		}
-		if t.ops, err = t.plan(); err != nil {
-			return false, t.refused(err)
-		}
 	}
+}
+
+// planned makes the operations where they have to be looked up.
+func (t *together) planned() error {
+	if t.plan == nil {
+		return nil
+	}
+	ops, err := t.plan()
+	if err != nil {
+		return err
+	}
+	t.ops = ops
+	if t.each {
+		t.closeAhead()
+	}
+	return nil
 }
 
 // lend has every lane lend itself, one after the other: two that want the same lanes wait for each other, and never
 // both. A lane that cannot be lent refuses all, or the operations that are about it. One that cannot be lent just now
 // refuses none: nothing is decided then.
 func (t *together) lend() error {
-	t.lent = map[uuid.UUID]*ticket{}
+	t.lent, t.parked = map[uuid.UUID]*ticket{}, nil
 	var ids []uuid.UUID
 	for _, op := range t.ops {
 		if op.Refusal == nil {
@@ -243,6 +258,9 @@ func (t *together) lend() error {
 			for i, op := range t.ops {
 				if op.Refusal == nil && (op.Lane == id || op.To == id) {
 					t.ops[i].Refusal = answer.err
+					if op.Lane == id && t.hasClosedFor(i) && errors.Is(answer.err, lanes.ErrLaneNotUsable) {
+						t.ops[i].Refusal, t.parked = lanes.ErrNotSaved, append(t.parked, i)
+					}
 				}
 			}
 		case <-t.ctx.Done():
@@ -325,15 +343,20 @@ func (t *together) endAhead() {
 	}
 }
 
-// closeAlone gives those that close to their lanes one by one, where the write was not made and each was to be done
-// that can be. Nobody waits for them; what becomes of each is in the log.
-func (t *together) closeAlone() {
+// hasClosedFor reports whether hardware has closed for the operation, which closes a line.
+func (t *together) hasClosedFor(i int) bool {
+	return t.ahead != nil && t.ahead[i].request != nil && t.ahead[i].request.closes()
+}
+
+// closeAlone gives those that close to their lanes one by one, where each was to be done that can be: all of them where
+// the write was not made, else those of parked lanes. Nobody waits for them; what becomes of each is in the log.
+func (t *together) closeAlone(saved bool) {
 	defer t.endAhead()
 	if !t.each {
 		return
 	}
-	for _, closed := range t.ahead {
-		if closed.request == nil {
+	for i, closed := range t.ahead {
+		if closed.request == nil || saved && !slices.Contains(t.parked, i) {
 			continue
 		}
 		q := closed.request
@@ -434,11 +457,11 @@ func (t *together) outcome(outcome commit.Outcome) {
 		t.r.board.PublishSaved(t.write.Lanes...)
 		t.r.delivery.Announce(t.write.Events)
 		t.giveBack()
-		t.endAhead()
+		t.closeAlone(true)
 		t.claim.Settle(t.kept)
 	case commit.Rejected:
 		t.takeBack()
-		t.closeAlone()
+		t.closeAlone(false)
 		t.claim.Settle(nil)
 		t.recordFailed(outcome)
 	case commit.Fenced, commit.Lost: // the tree is about to be stopped
@@ -510,7 +533,7 @@ func (t *together) takeBack() {
 // refused ends the operations, none of which has happened, and returns why: one log line for each that was refused.
 func (t *together) refused(err error) error {
 	t.takeBack()
-	t.closeAlone()
+	t.closeAlone(false)
 	var each lanes.Refusals
 	if !errors.As(err, &each) {
 		return err
