@@ -226,11 +226,11 @@ await story(async () => {
   await staff.says(3, "Ann Lee");
   const { duration } = await sessionOn(3);
   await staff.openLane(3);
-  await staff.panel.getByText("Its session goes on: Lane 3.").waitFor();
+  await staff.panel.getByText("It was bought at Lane 2, before the session went on here.").waitFor();
   await look(page, "a purchase of a session that goes on elsewhere");
   await page.keyboard.press("Escape");
   await staff.openQueue();
-  await staff.answer("+15 min: Lane 3", 2);
+  await staff.answer("Add 15 minutes", 3);
   await staff.says(3, `of ${duration + 15} min`);
   await page.keyboard.press("Escape");
   for (const [tab, text] of [["Ended", "Bo Doe"], ["Deliveries", "purchaseRequest"], ["Staff log", "ceasefire"], ["Health", "Lane 6"]]) {

@@ -9,7 +9,8 @@ import { chimeSettings } from "./chimesettings.js";
 import { makeUpButtons, minutesToGive } from "./makeup.js";
 import { SIGNS, needsOf } from "./needs.js";
 import { Poller } from "./poller.js";
-import { creditedOn, purchaseDetails, settleButtons } from "./purchases.js";
+import { purchaseDetails, settleButtons } from "./purchases.js";
+import { creditedOn } from "./rules.js";
 import { nameList } from "./rules.js";
 import { ignoreWhenMoved } from "./settling.js";
 import { setTitle } from "./title.js";
@@ -301,7 +302,7 @@ class Item {
     const { kind, lanes, coming, purchase } = need;
     const lane = lanes[0];
     setFlag(this.element, "data-quiet", coming || seen);
-    const drawn = JSON.stringify([kind, coming, seen, lanes.map(({ name, session }) => [name, session?.ran_on_ms]), lane?.session?.session_id, lane?.session?.customer_name, lane?.link, purchase, this.#creditedOn(purchase)?.lane_id]);
+    const drawn = JSON.stringify([kind, coming, seen, lanes.map(({ name, session }) => [name, session?.ran_on_ms]), lane?.session?.session_id, lane?.session?.customer_name, lane?.link, purchase]);
     if (drawn === this.#drawn || this.#busy) {
       return;
     }
@@ -322,10 +323,6 @@ class Item {
     setText(this.#waiting, formatTime(Math.max(0, clock - this.#need.since)));
   }
 
-  #creditedOn(purchase) {
-    return purchase && creditedOn(this.#client, purchase);
-  }
-
   #wordsOf({ kind, lanes, coming, purchase }) {
     const { t } = this.#client;
     const lane = lanes[0];
@@ -334,8 +331,8 @@ class Item {
       const longest = Math.max(...lanes.map(({ session }) => session.ran_on_ms));
       return { lane: name.charAt(0).toUpperCase() + name.slice(1), what: t("need.ran_on_each", { time: formatTime(longest) }), customer: "" };
     }
-    const on = kind === "purchase" ? this.#creditedOn(purchase) : lane;
-    const customer = kind === "purchase" && !on ? t("purchases.session_over") : kind === "hold" ? "" : (on?.session?.customer_name ?? "");
+    const over = purchase && !creditedOn(this.#client.range.lanes, purchase);
+    const customer = over ? t("purchases.session_over") : kind === "hold" ? "" : (lane?.session?.customer_name ?? "");
     const what = kind === "help" && coming ? t("need.help_coming") : t(`need.${kind}`, { time: formatTime(lane?.session?.ran_on_ms ?? 0) });
     return { lane: name.charAt(0).toUpperCase() + name.slice(1), what, customer };
   }

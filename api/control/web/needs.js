@@ -1,5 +1,5 @@
 // What needs staff, without any drawing: which calls, lanes and purchases, since when, and in what order.
-import { notReached } from "./rules.js";
+import { laneOfPurchase, notReached } from "./rules.js";
 
 // SIGNS of the kinds of needs.
 export const SIGNS = { help: "bell", purchase: "cart", hold: "lock", link: "unlink", ran_on: "hourglass", hit: "hit", clear: "leave" };
@@ -37,7 +37,7 @@ export function needsOf(range, purchases, firstSeen) {
     add("hold", missing.map((lane) => lane.lane_id).join(" "), since, missing); // other lanes are another need
   }
   for (const purchase of purchases) {
-    const lane = range.lanes.get(purchase.lane_id);
+    const lane = laneOfPurchase(range.lanes, purchase);
     add("purchase", `${purchase.session_id} ${purchase.purchase_id}`, purchase.asked_at, lane ? [lane] : [], { purchase });
   }
   const rank = ({ kind }) => (kind === "hold" ? 0 : 1);

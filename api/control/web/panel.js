@@ -5,8 +5,8 @@ import { LaneErrorText, button, showBusy } from "./actions.js";
 import { LaneActions } from "./laneactions.js";
 import { badges } from "./lanecard.js";
 import { laneGraceLeft, laneOwed, laneTimeLeft } from "./model.js";
-import { creditedOn, purchaseDetails, settleButtons } from "./purchases.js";
-import { stateOf, urgencyOf } from "./rules.js";
+import { purchaseDetails, settleButtons } from "./purchases.js";
+import { laneOfPurchase, stateOf, urgencyOf } from "./rules.js";
 import { SessionActions } from "./sessionactions.js";
 import { SessionForm } from "./sessionform.js";
 import { ShooterCode } from "./shootercode.js";
@@ -196,11 +196,11 @@ export class Panel {
     }
   }
 
-  // drawPurchases shows what was bought at the lane, or in the session that goes on there, and is not resolved.
+  // drawPurchases shows what was bought at the lane, or by its customer at another one, and is not resolved.
   #drawPurchases(lane) {
-    const on = (purchase) => creditedOn(this.#client, purchase)?.lane_id;
-    const purchases = this.#client.range.purchases.filter((purchase) => purchase.lane_id === lane.lane_id || on(purchase) === lane.lane_id);
-    const drawn = JSON.stringify([lane.session?.session_id, purchases, purchases.map(on)]);
+    const { range } = this.#client;
+    const purchases = range.purchases.filter((purchase) => laneOfPurchase(range.lanes, purchase)?.lane_id === lane.lane_id);
+    const drawn = JSON.stringify([lane.session?.session_id, purchases]);
     if (drawn === this.#drawnPurchases) {
       return;
     }

@@ -2,12 +2,7 @@
 import { formatAmount, multiply, parseAmount, sum } from "/screens/amount.js";
 import { element } from "/screens/element.js";
 import { action } from "./actions.js";
-
-// creditedOn returns the lane with the purchase's session, or with the one that goes on with that: there its minutes can be added. undefined: no
-// lane has it.
-export function creditedOn({ range }, { session_id: id }) {
-  return [...range.lanes.values()].find(({ session }) => session && (session.session_id === id || session.goes_on_with?.includes(id)));
-}
+import { creditedOn } from "./rules.js";
 
 // purchaseDetails returns the elements that describe a purchase of the gateway's list.
 export function purchaseDetails(client, purchase) {
@@ -25,13 +20,12 @@ export function purchaseDetails(client, purchase) {
   ].filter(Boolean);
 }
 
-function explanation(client, purchase) {
-  const { t } = client;
-  const on = creditedOn(client, purchase);
+function explanation({ t, range }, purchase) {
+  const on = creditedOn(range.lanes, purchase);
   if (!on) {
     return t("purchases.explained_over");
   }
-  return on.lane_id === purchase.lane_id ? t("purchases.explained") : t("purchases.explained_elsewhere", { lane: on.name });
+  return on.lane_id === purchase.lane_id ? t("purchases.explained") : t("purchases.explained_elsewhere", { lane: range.lanes.get(purchase.lane_id)?.name ?? "" });
 }
 
 // settleButtons returns the buttons that settle it. Minutes can be added only while its session, or the one that goes on with it, is on a lane;
@@ -43,9 +37,7 @@ export function settleButtons(client, purchase, error, label, settled) {
     settled();
   };
   const button = (words, kind, act) => action(client, { words, label: label(words), kind }, error, act);
-  const on = creditedOn(client, purchase);
-  const credit = purchase.minutes === 0 ? t("purchases.accept")
-    : on && on.lane_id !== purchase.lane_id ? t("purchases.credit_elsewhere", { n: purchase.minutes, lane: on.name }) : t("purchases.credit", { n: purchase.minutes });
-  const may = purchase.minutes === 0 || on;
+  const credit = purchase.minutes > 0 ? t("purchases.credit", { n: purchase.minutes }) : t("purchases.accept");
+  const may = purchase.minutes === 0 || creditedOn(client.range.lanes, purchase);
   return [...(may ? [button(credit, "primary", settle(true))] : []), button(t("purchases.drop"), "", settle(false))];
 }

@@ -179,3 +179,14 @@ function runs(numbers) {
   }
   return parts;
 }
+
+// creditedOn returns the lane with the purchase's session, or with the one that goes on with that: there its minutes can be added. undefined: no
+// lane has it.
+export function creditedOn(lanes, { session_id: id }) {
+  return [...lanes.values()].find(({ session }) => session && (session.session_id === id || session.goes_on_with?.includes(id)));
+}
+
+// laneOfPurchase returns the lane at which staff see to the purchase: that with its customer, else the one where it was bought.
+export function laneOfPurchase(lanes, purchase) {
+  return creditedOn(lanes, purchase) ?? lanes.get(purchase.lane_id);
+}

@@ -365,7 +365,7 @@ export default {
 
   "purchases.explained": "Die Kasse hat nicht gesagt, ob diese bezahlt sind. Dort nachfragen, dann die Zeit gutschreiben oder nicht.",
   "purchases.explained_over": "Die Sitzung dazu ist beendet. Die Kasse hat nicht gesagt, ob diese bezahlt sind: dort nachfragen.",
-  "purchases.explained_elsewhere": "Die Sitzung dazu geht weiter: {lane}. Die Kasse hat nicht gesagt, ob diese bezahlt sind. Dort nachfragen, dann die Zeit gutschreiben oder nicht.",
+  "purchases.explained_elsewhere": "Gekauft auf {lane}, bevor die Sitzung hier weiterging. Die Kasse hat nicht gesagt, ob diese bezahlt sind. Dort nachfragen, dann die Zeit gutschreiben oder nicht.",
   "purchases.reason": "Warum er offen ist: {reason}",
   "purchases.trace": "Kennung der Kasse: {trace}",
   "purchases.item": "{n} × {id}",
@@ -373,7 +373,6 @@ export default {
   "purchases.total": "Summe",
   "purchases.credit.one": "+{n} Minute",
   "purchases.credit.other": "+{n} Minuten",
-  "purchases.credit_elsewhere": "+{n} Min.: {lane}",
   "purchases.accept": "Ist bezahlt",
   "purchases.drop": "Nichts gutschreiben",
   "purchases.session_over": "Sitzung ist beendet",

@@ -365,7 +365,7 @@ export default {
 
   "purchases.explained": "The POS has not said whether these were paid. Ask there, then add the time or not.",
   "purchases.explained_over": "Its session has ended. The POS has not said whether these were paid: ask there.",
-  "purchases.explained_elsewhere": "Its session goes on: {lane}. The POS has not said whether these were paid. Ask there, then add the time or not.",
+  "purchases.explained_elsewhere": "It was bought at {lane}, before the session went on here. The POS has not said whether these were paid. Ask there, then add the time or not.",
   "purchases.reason": "Why it is open: {reason}",
   "purchases.trace": "Trace of the POS: {trace}",
   "purchases.item": "{n} × {id}",
@@ -373,7 +373,6 @@ export default {
   "purchases.total": "Total",
   "purchases.credit.one": "Add {n} minute",
   "purchases.credit.other": "Add {n} minutes",
-  "purchases.credit_elsewhere": "+{n} min: {lane}",
   "purchases.accept": "It was paid",
   "purchases.drop": "Add nothing",
   "purchases.session_over": "session has ended",

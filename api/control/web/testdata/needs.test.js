@@ -57,6 +57,12 @@ test("a call after the last one was answered is another need", () => {
   assert.notEqual(key(1), key(2));
 });
 
+test("a purchase is seen to at the lane where its session goes on", () => {
+  const range = rangeOf([{ session: { session_id: "s2" } }, { session: { session_id: "s3", goes_on_with: ["s1"] } }]);
+  const [need] = needsOf(range, [{ purchase_id: "p", session_id: "s1", lane_id: "l1", asked_at: at(4) }], () => 0);
+  assert.deepEqual(need.lanes.map(({ name }) => name), ["Lane 2"]);
+});
+
 test("purchases of two sessions are two needs, also under one id, which the lanes make", () => {
   const bought = (session) => ({ purchase_id: "p", session_id: session, lane_id: "l1", asked_at: at(4) });
   const needs = needsOf(rangeOf([{}]), [bought("s1"), bought("s2")], () => 0);

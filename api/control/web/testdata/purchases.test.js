@@ -61,7 +61,7 @@ test("minutes are added to the session that goes on with the one that has ended"
   assert.deepEqual(here.words, ["purchases.credit", "purchases.drop"]);
   assert.ok(here.said.includes("purchases.explained"));
   const elsewhere = offered(bought(15), "s4", goesOn);
-  assert.deepEqual(elsewhere.words, ["purchases.credit_elsewhere", "purchases.drop"]);
+  assert.deepEqual(elsewhere.words, ["purchases.credit", "purchases.drop"]);
   assert.ok(elsewhere.said.includes("purchases.explained_elsewhere"));
   await elsewhere.buttons[0].listeners.click();
   assert.deepEqual(elsewhere.sent, [["POST", "/purchases/p/settle", { session_id: "s1", credit: true }]]);
