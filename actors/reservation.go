@@ -81,10 +81,15 @@ func (s *Reservations) reserve(
 		}
 		saving, err = s.r.together(ctx, from, ops, claim, func([]lanes.Decided) {})
 		var each lanes.Refusals
-		if !errors.As(err, &each) {
+		notLent, isNotLent := errors.AsType[*lanes.OnLane](err)
+		switch {
+		case isNotLent:
+			refused[notLent.Lane] = true
+		case !errors.As(err, &each):
 			return chosen, saving, err
+		default:
+			err = nil
 		}
-		err = nil
 		for i, why := range each {
 			switch {
 			case why == nil:

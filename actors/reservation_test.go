@@ -2,11 +2,13 @@ package actors
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/uuid"
@@ -481,4 +483,26 @@ func TestThereIsNothingToEndOnlyForTheOwnerOfTheRange(t *testing.T) {
 		f.claimElsewhere()
 		require.ErrorIs(t, f.EndReservation(f.requestContext(), uuid.New(), nil), lanes.ErrNotOwner)
 	})
+}
+
+// A lane to which a session is about to move is not free, although it still shows as such: others are chosen.
+func TestAReservationChoosesOtherLanesThanAMoveDoes(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.create(3, 30)
+		release := f.blockFlushes()
+		modified := f.runAsync(func() error { return f.tryModify(session, 5) })
+		moved := f.runAsync(func() error { return f.tryMove(session, 0) })
+		_, err := f.tryReserve("till 1", lanes.Wanted{Lanes: f.laneIDs(0)})
+		require.ErrorIs(t, err, lanes.ErrLaneOccupied)
+		refused, named := errors.AsType[*lanes.OnLane](err)
+		require.True(t, named && refused.Lane == f.laneID(0))
+		reserved := f.runAsync(func() error {
+			_, err := f.tryReserve("till 1", lanes.Wanted{Count: 2})
+			return err
+		})
+		release()
+		require.NoError(t, errors.Join(<-modified, <-moved, <-reserved))
+		synctest.Wait()
+		require.Equal(t, []int{1, 2}, f.reservedLanes())
+	}, withLanes(4))
 }

@@ -252,8 +252,11 @@ func (t *together) lend() error {
 		case ticket := <-q.lent:
 			t.lent[id] = ticket
 		case answer := <-q.reply:
-			if !t.each || isPassing(answer.err) {
+			switch {
+			case isPassing(answer.err):
 				return answer.err
+			case !t.each:
+				return &lanes.OnLane{Lane: id, Err: answer.err}
 			}
 			for i, op := range t.ops {
 				if op.Refusal == nil && (op.Lane == id || op.To == id) {
