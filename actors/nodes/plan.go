@@ -79,6 +79,8 @@ func decide(v view) plan {
 	candidates := candidates(v.leases)
 	self := slices.IndexFunc(v.leases, func(l store.Lease) bool { return l.Run == v.self })
 	draining := self >= 0 && v.leases[self].Draining
+	// A node with another configuration may have no lane for a session that runs here, and could not load its range.
+	sameDigest := self >= 0 && v.leases[self].Digest == newestDigest(v.leases)
 	taking := slices.ContainsFunc(candidates, func(n store.Node) bool { return n.Run == v.self })
 	drained := drainsOf(v.leases)
 	var p plan
@@ -97,7 +99,7 @@ func decide(v view) plan {
 			}
 			_, wanted := drained[r.Range][v.self] // an operator wants it elsewhere
 			switch {
-			case !draining && !wanted && (!v.settled || r.moved):
+			case !draining && !wanted && (!v.settled || !sameDigest || r.moved):
 			case r.inUse && wanted:
 				drainedInUse = append(drainedInUse, r.Range)
 			case r.inUse:
@@ -133,9 +135,21 @@ func turn(v view, candidates []store.Node, drained drains, r rangeView) bool {
 }
 
 // candidates are the nodes that may own ranges: alive, not draining, not refusing, with the newest digest
-// among those. A digest is as old as the first of these nodes that has it: one that starts with an old
-// configuration does not make it new.
+// among those.
 func candidates(leases []store.Lease) []store.Node {
+	newest := newestDigest(leases)
+	var nodes []store.Node
+	for _, l := range leases {
+		if takes(l) && l.Digest == newest {
+			nodes = append(nodes, l.Node)
+		}
+	}
+	return nodes
+}
+
+// newestDigest is that of the candidates, and empty if there is none. A digest is as old as the first node that takes
+// ranges and has it: one that starts with an old configuration does not make it new.
+func newestDigest(leases []store.Lease) string {
 	since := map[string]time.Time{}
 	for _, l := range leases {
 		if first, found := since[l.Digest]; takes(l) && (!found || l.DigestSince.Before(first)) {
@@ -148,13 +162,7 @@ func candidates(leases []store.Lease) []store.Node {
 			newest = digest
 		}
 	}
-	var nodes []store.Node
-	for _, l := range leases {
-		if takes(l) && l.Digest == newest {
-			nodes = append(nodes, l.Node)
-		}
-	}
-	return nodes
+	return newest
 }
 
 func takes(l store.Lease) bool { return !l.Draining && l.Refusing == "" }

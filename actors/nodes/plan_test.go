@@ -2,6 +2,7 @@ package nodes
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -138,7 +139,8 @@ func TestWhatIsNeverPlanned(t *testing.T) {
 			r := byID[id]
 			require.True(t, r.here && !r.busy && v.mayClaim)
 			wanted := slices.ContainsFunc(self.Drained, func(d store.Drained) bool { return d.Range == id })
-			require.True(t, self.Draining || wanted || v.settled && !r.inUse && !r.moved)
+			newest := self.Digest == newestDigest(live)
+			require.True(t, self.Draining || wanted || v.settled && newest && !r.inUse && !r.moved)
 			others := slices.DeleteFunc(candidates(live), func(n store.Node) bool { return n.Run == self.Run })
 			require.NotEmpty(t, others, "nobody would take it")
 		}
@@ -149,48 +151,102 @@ func TestWhatIsNeverPlanned(t *testing.T) {
 }
 
 // However the ranges are spread at first, and however many nodes come, each range ends at its best node, and
-// none is moved again.
+// none is moved again. A node with another configuration than the newest keeps what it runs until it is reloaded too,
+// unless it gives it away.
 func TestRangesComeToRestAtTheirBestNode(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		live := leases(t)
-		wanted := candidates(live)
 		all := ids(t, "range", 20)
 		drain(t, live, all)
-		owners := map[uuid.UUID]store.Node{}
+		owners, kept := map[uuid.UUID]store.Node{}, map[uuid.UUID]bool{}
 		for _, id := range all {
 			if i := rapid.IntRange(-1, len(live)-1).Draw(t, "owner"); i >= 0 {
 				owners[id] = live[i].Node
+				_, wanted := drainsOf(live)[id][live[i].Run]
+				kept[id] = live[i].Digest != newestDigest(live) && !live[i].Draining && !wanted
 			}
 		}
-		for round := 0; ; round++ {
-			require.Less(t, round, 50, "they never come to rest")
-			changed := false
-			for _, l := range live {
-				v := view{self: l.Run, ttl: ttl, leases: live, mayClaim: true, settled: true}
-				for _, id := range all {
-					v.ranges = append(v.ranges, rangeView{Ownership: store.Ownership{
-						Range: id, Epoch: 1,
-						Owner: owners[id],
-					}, here: owners[id] == l.Node, epoch: 1})
-				}
-				p := decide(v)
-				for _, c := range p.claim {
-					owners[c.Range], changed = l.Node, true
-				}
-				for _, id := range p.release {
-					owners[id], changed = store.Node{}, true
-				}
-			}
-			if !changed {
-				break
-			}
-		}
+		before := maps.Clone(owners)
+		rest(t, live, all, owners)
 		for _, id := range all {
-			if len(wanted) > 0 {
+			if wanted := candidates(live); kept[id] || len(wanted) == 0 {
+				require.Equal(t, before[id], owners[id])
+			} else {
+				require.Equal(t, best(wanted, drainsOf(live), id), owners[id])
+			}
+		}
+
+		for i := range live { // every node is reloaded
+			live[i].Digest, live[i].DigestSince = "d4", start.Add(time.Hour)
+		}
+		rest(t, live, all, owners)
+		for _, id := range all {
+			if wanted := candidates(live); len(wanted) > 0 {
 				require.Equal(t, best(wanted, drainsOf(live), id), owners[id])
 			}
 		}
 	})
+}
+
+// rest has the nodes move the ranges between them until none is moved any more.
+func rest(t *rapid.T, live []store.Lease, all []uuid.UUID, owners map[uuid.UUID]store.Node) {
+	for round := 0; ; round++ {
+		require.Less(t, round, 50, "they never come to rest")
+		changed := false
+		for _, l := range live {
+			v := view{self: l.Run, ttl: ttl, leases: live, mayClaim: true, settled: true}
+			for _, id := range all {
+				v.ranges = append(v.ranges, rangeView{Ownership: store.Ownership{
+					Range: id, Epoch: 1,
+					Owner: owners[id],
+				}, here: owners[id] == l.Node, epoch: 1})
+			}
+			p := decide(v)
+			for _, c := range p.claim {
+				owners[c.Range], changed = l.Node, true
+			}
+			for _, id := range p.release {
+				owners[id], changed = store.Node{}, true
+			}
+		}
+		if !changed {
+			return
+		}
+	}
+}
+
+// A node with another configuration may have no lane for a session that runs here: it gets nothing for balance. What
+// is drained goes to it all the same.
+func TestForBalanceARangeGoesOnlyToANodeWithTheSameConfiguration(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change func(self *store.Lease, id uuid.UUID)
+		leaves bool
+	}{
+		"the same":             {func(self *store.Lease, _ uuid.UUID) { self.Digest = "d2" }, true},
+		"older":                {func(*store.Lease, uuid.UUID) {}, false},
+		"older, and refusing":  {func(self *store.Lease, _ uuid.UUID) { self.Refusing = "its clock" }, false},
+		"newest, and refusing": {func(self *store.Lease, _ uuid.UUID) { self.Digest, self.Refusing = "d3", "x" }, false},
+		"older, and draining":  {func(self *store.Lease, _ uuid.UUID) { self.Draining = true }, true},
+		"older, and the range is drained": {func(self *store.Lease, id uuid.UUID) {
+			self.Drained = []store.Drained{{Range: id, Epoch: 1}}
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			reloaded, self := newLease("reloaded", "d2", time.Hour), newLease("self", "d1", 0)
+			id := uuid.New()
+			for best([]store.Node{reloaded.Node, self.Node}, nil, id) != reloaded.Node {
+				id = uuid.New()
+			}
+			tt.change(&self, id)
+			p := decide(view{
+				self: self.Run, ttl: ttl, leases: []store.Lease{reloaded, self}, mayClaim: true, settled: true,
+				ranges: []rangeView{{
+					Ownership: store.Ownership{Range: id, Epoch: 1, Owner: self.Node}, here: true, epoch: 1,
+				}},
+			})
+			require.Equal(t, tt.leaves, len(p.release) > 0)
+		})
+	}
 }
 
 func TestANodeThatGoesMovesNoRangeBetweenOthers(t *testing.T) {
