@@ -260,13 +260,37 @@ func TestACopyThatIsDroppedDuringTheStartDoesNotCount(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		session := f.create(0, 30)
 		f.claimElsewhere()
-		f.store.loading = f.tellOwner
+		f.store.loading = func() error {
+			f.tellOwner()
+			return nil
+		}
 		require.NoError(t, f.gateway.StartRange(f.Context(), f.settings))
 		synctest.Wait()
 		again, err := f.gateway.Range(f.settings.Layout.Range)
 		require.NoError(t, err)
 		require.Equal(t, session, again.Sessions()[0].ID)
 		require.True(t, f.gateway.Ready(1))
+	})
+}
+
+// The store fails as a range is started that was lost: it stays among those that are lost, to be started again.
+func TestALostRangeWhoseStartFailsStaysLost(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session, id := f.create(0, 30), f.settings.Layout.Range
+		f.claimElsewhere()
+		f.tellOwner()
+		f.store.loading = func() error { return lanes.ErrStoreUnavailable }
+		require.ErrorIs(t, f.gateway.StartRange(f.Context(), f.settings), lanes.ErrStoreUnavailable)
+		require.Equal(t, []uuid.UUID{id}, f.gateway.Lost())
+		_, err := f.gateway.Range(id)
+		require.ErrorIs(t, err, lanes.ErrNotOwner)
+
+		require.NoError(t, f.gateway.StartRange(f.Context(), f.settings))
+		synctest.Wait()
+		require.Empty(t, f.gateway.Lost())
+		again, err := f.gateway.Range(id)
+		require.NoError(t, err)
+		require.Equal(t, session, again.Sessions()[0].ID)
 	})
 }
 

@@ -102,14 +102,16 @@ type hookedStore struct {
 	unreadable atomic.Bool                   // its event log, its kept answers, and the range's epoch
 	hanging    atomic.Pointer[chan struct{}] // reads of the event log wait until it is closed; nil: they do not
 	suspended  atomic.Int64                  // for how long this process stands still as it hears of the range's epoch
-	loading    func()                        // runs once, when the next range is loaded
+	loading    func() error                  // runs once, before the next range is loaded, unless it fails
 	dropped    uint64                        // the events up to that cursor are not kept any more
 }
 
 func (s *hookedStore) Load(ctx context.Context, rangeID uuid.UUID) (store.Recovered, error) {
 	if loading := s.loading; loading != nil {
 		s.loading = nil
-		loading()
+		if err := loading(); err != nil {
+			return store.Recovered{}, err
+		}
 	}
 	return s.Store.Load(ctx, rangeID)
 }

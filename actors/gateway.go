@@ -130,13 +130,14 @@ func (g *Gateway) StartRange(ctx context.Context, s Settings) error {
 
 // StartClaimed is StartRange for a range that was claimed in that epoch.
 func (g *Gateway) StartClaimed(ctx context.Context, s Settings, epoch uint64) error {
-	g.forgetAbsent(s.Layout.Range)
+	remember := g.forgetAbsent(s.Layout.Range)
 	r, changed, err := g.recover(ctx, s, epoch)
 	if err != nil {
 		err = fmt.Errorf("range %s: %w", s.Layout.Range, err)
 		if errors.Is(err, ErrLayout) {
 			return g.refuse(s.Layout.Range, err)
 		}
+		remember() // it still does not run here, and whoever would start it again is to find it
 		return err
 	}
 	for _, w := range changed {

@@ -47,7 +47,7 @@ func (g *Gateway) StartRanges(ctx context.Context, all []Settings) error {
 	return errors.Join(refused...)
 }
 
-// Refusal returns why the range was refused at its latest start, nil if it was not.
+// Refusal returns why the range was refused at its latest start that the store did not fail, nil if it was not.
 func (g *Gateway) Refusal(id uuid.UUID) error {
 	g.mu.RLock()
 	defer g.mu.RUnlock()
@@ -66,11 +66,25 @@ func (g *Gateway) refuse(id uuid.UUID, reason error) error {
 	return reason
 }
 
-// forgetAbsent forgets why a range does not run here: it is being started, or is not configured any more.
-func (g *Gateway) forgetAbsent(id uuid.UUID) {
+// forgetAbsent forgets why a range does not run here: it is being started, or is not configured any more. remember
+// takes that back, for a start that fails.
+func (g *Gateway) forgetAbsent(id uuid.UUID) (remember func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	_, lost := g.elsewhere[id]
+	refusal, refused := g.refused[id]
 	delete(g.elsewhere, id)
 	delete(g.refused, id)
 	g.metrics.RangesRefused.Set(float64(len(g.refused)))
+	return func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if lost {
+			g.elsewhere[id] = struct{}{}
+		}
+		if refused {
+			g.refused[id] = refusal
+		}
+		g.metrics.RangesRefused.Set(float64(len(g.refused)))
+	}
 }

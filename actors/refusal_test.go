@@ -33,7 +33,12 @@ func TestARefusedLayoutConcernsItsRangeAlone(t *testing.T) {
 		require.True(t, f.gateway.Ready(2), "the other one serves")
 		require.Equal(t, 35, f.modify(session, 5).Minutes)
 
-		require.NoError(t, f.gateway.Reload(f.Context(), Reload{Change: []Changed{{settings, nil}}}))
+		corrected := Reload{Change: []Changed{{settings, nil}}}
+		f.store.loading = func() error { return lanes.ErrStoreUnavailable }
+		require.ErrorIs(t, f.gateway.Reload(f.Context(), corrected), lanes.ErrStoreUnavailable)
+		require.ErrorIs(t, f.gateway.Refusal(lost.Layout.Range), ErrLayout, "it is still not served")
+		require.Equal(t, 1.0, f.counterValue("rangegate_ranges_refused"))
+		require.NoError(t, f.gateway.Reload(f.Context(), corrected))
 		f.advance(time.Second)
 		again, err := f.gateway.Range(settings.Layout.Range)
 		require.NoError(t, err)

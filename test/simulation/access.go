@@ -115,7 +115,11 @@ func (a *access) Claim(ctx context.Context, rangeID uuid.UUID, now time.Time) (u
 
 // Load implements store.Store.
 func (a *access) Load(ctx context.Context, rangeID uuid.UUID) (store.Recovered, error) {
-	return callStore(ctx, a, a.world.readFault(), func(ctx context.Context) (store.Recovered, error) {
+	fault := a.world.readFault()
+	if _, claimed := a.world.recalling.Load(rangeID); claimed && a.world.loadFails.CompareAndSwap(true, false) {
+		fault.end = answerLost
+	}
+	return callStore(ctx, a, fault, func(ctx context.Context) (store.Recovered, error) {
 		return a.Store.Load(ctx, rangeID)
 	})
 }

@@ -30,6 +30,21 @@ func TestARangeIsServedAgainThatADeadProcessHasClaimed(t *testing.T) {
 	})
 }
 
+// The store fails once more, as the range is loaded after that claim.
+func TestALostRangeThatCannotBeLoadedIsClaimedOnceMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOwed(t)
+		defer o.end()
+		o.sell(0)
+		o.claimElsewhere()
+		o.loadFails.Store(true)
+		time.Sleep(2 * time.Minute)
+		require.False(t, o.loadFails.Load(), "it has failed")
+		require.Empty(t, o.unserved())
+		require.Empty(t, o.unlinked())
+	})
+}
+
 // Two processes that are configured with the same range do not take it from each other: whoever has it saves something
 // of it all the time.
 func TestARangeIsNotClaimedAgainThatIsServedElsewhere(t *testing.T) {

@@ -56,6 +56,7 @@ type world struct {
 	lost   [][2]time.Time // what was written in between was lost by a fail-over
 	failed bool
 
+	loadFails atomic.Bool  // the next load of a range that was claimed gets no answer
 	givenAway atomic.Int64 // counts up when an owner releases a range, and when it has
 	recalling sync.Map     // range → the epoch of its newest claim, until that is flushed in
 }

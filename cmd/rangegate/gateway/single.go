@@ -108,10 +108,9 @@ func (s *single) reclaimLost() {
 		}
 		lost := map[uuid.UUID]lostRange{}
 		for _, id := range s.actors.Lost() {
-			if found, served := s.look(id, former[id]); served {
+			found, served := s.look(id, former[id])
+			if served || s.reclaim(id) != nil { // the next look that finds nothing new has it tried again
 				lost[id] = found
-			} else {
-				s.reclaim(id)
 			}
 		}
 		former = lost
@@ -135,16 +134,19 @@ func (s *single) look(id uuid.UUID, former lostRange) (found lostRange, served b
 	return found, found.unchanged <= unchangedLooks
 }
 
-func (s *single) reclaim(id uuid.UUID) {
+// reclaim claims and starts the range, unless it is not configured any more.
+func (s *single) reclaim(id uuid.UUID) error {
 	s.changing.Lock()
 	defer s.changing.Unlock()
 	if _, configured := s.current.Load().ranges[id]; !configured {
-		return
+		return nil
 	}
 	line := s.log.Warn()
-	if err := s.actors.StartRange(s.life, s.settingsOf(id)); err != nil {
+	err := s.actors.StartRange(s.life, s.settingsOf(id))
+	if err != nil {
 		line = s.log.Error().Err(err)
 	}
 	line.Stringer("range_id", id).
 		Msg("nothing is saved any more of a range that another process has claimed: it is claimed again")
+	return err
 }
