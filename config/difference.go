@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"fmt"
-	"io"
 	"reflect"
 	"slices"
 	"strings"
@@ -137,40 +136,46 @@ func changedKeys(before, after reflect.Value, p path) (keys []string) {
 
 // RangesDigest tells the ranges of one configuration from those of another: nodes with the same digest serve
 // every range in the same way. It is to be taken after ForgetTokens, as that changes it, and tells nobody a
-// secret.
-func (c Config) RangesDigest() string {
-	sum := sha256.New()
-	writeCanonical(sum, reflect.ValueOf(c.Ranges))
-	return fmt.Sprintf("%x", sum.Sum(nil)[:8])
+// secret. A setting that is not set is not in it, so that it is the same in a release that has more settings.
+func (c Config) RangesDigest() string { return digest(c.Ranges) }
+
+func digest(ranges any) string {
+	sum := sha256.Sum256([]byte(canonicalText(reflect.ValueOf(ranges))))
+	return fmt.Sprintf("%x", sum[:8])
 }
 
-// writeCanonical writes every value below v, a secret in full, so that two different values never write the same.
-func writeCanonical(to io.Writer, v reflect.Value) {
+// canonicalText is every value below v, a secret in full, so that two different values never have the same. It is
+// empty for what is not set: zero, or without elements.
+func canonicalText(v reflect.Value) string {
+	if v.IsZero() {
+		return ""
+	}
+	var parts strings.Builder
 	switch v.Kind() {
 	case reflect.Pointer:
-		_, _ = fmt.Fprintf(to, "%t,", !v.IsNil())
-		if !v.IsNil() {
-			writeCanonical(to, v.Elem())
-		}
+		return "&" + canonicalText(v.Elem())
 	case reflect.Slice:
-		_, _ = fmt.Fprintf(to, "%d,", v.Len())
 		for i := range v.Len() {
-			writeCanonical(to, v.Index(i))
+			parts.WriteString(canonicalText(v.Index(i)) + ",")
 		}
 	case reflect.Map:
-		_, _ = fmt.Fprintf(to, "%d,", v.Len())
 		for _, key := range slices.SortedFunc(slices.Values(v.MapKeys()),
 			func(a, b reflect.Value) int { return cmp.Compare(a.String(), b.String()) }) {
-			writeCanonical(to, key)
-			writeCanonical(to, v.MapIndex(key))
+			parts.WriteString(canonicalText(key) + ":" + canonicalText(v.MapIndex(key)) + ",")
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
-			writeCanonical(to, v.Field(i))
+			if field := canonicalText(v.Field(i)); field != "" {
+				parts.WriteString(v.Type().Field(i).Name + "=" + field + ",")
+			}
 		}
 	case reflect.String: // not by its methods: a Secret prints as its mask
-		_, _ = fmt.Fprintf(to, "%q,", v.String())
+		return fmt.Sprintf("%q", v.String())
 	default:
-		_, _ = fmt.Fprintf(to, "%v,", v.Interface())
+		return fmt.Sprintf("%v", v.Interface())
 	}
+	if parts.Len() == 0 {
+		return ""
+	}
+	return "{" + parts.String() + "}"
 }

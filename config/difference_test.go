@@ -115,6 +115,65 @@ func TestTheDigestIsOfTheRangesAlone(t *testing.T) {
 	}
 }
 
+// Nodes of two releases, during a rolling upgrade, serve the same file in the same way: a setting that only one of them
+// knows, and that the file does not have, makes no difference.
+func TestTheDigestIsThatOfAReleaseWithMoreSettings(t *testing.T) {
+	type part struct{ Text string }
+	type release struct {
+		Name  string
+		Part  part
+		Parts []part
+		Named map[string]part
+	}
+	type partOfNext struct {
+		Text, Added string
+		More        []string
+		Point       *part
+	}
+	type next struct {
+		Early bool
+		Name  string
+		Added int
+		Part  partOfNext
+		Inner part
+		Parts []partOfNext
+		Named map[string]partOfNext
+		Late  map[string]string
+	}
+	before := digest([]release{{}, {"a", part{"b"}, []part{{}, {"c"}}, map[string]part{"d": {"e"}}}})
+	after := func(change func(*next)) string {
+		second := next{
+			Name: "a", Part: partOfNext{Text: "b"}, Parts: []partOfNext{{}, {Text: "c"}},
+			Named: map[string]partOfNext{"d": {Text: "e"}},
+		}
+		change(&second)
+		return digest([]next{{}, second})
+	}
+	require.Equal(t, before, after(func(*next) {}))
+	require.Equal(t, before, after(func(n *next) { n.Part.More = []string{} }), "an empty list")
+	different := map[string]string{before: "none"}
+	for name, change := range map[string]func(*next){
+		"a field":             func(n *next) { n.Added = 1 },
+		"a flag":              func(n *next) { n.Early = true },
+		"another field":       func(n *next) { n.Name, n.Inner.Text = "", "a" },
+		"within":              func(n *next) { n.Part.Added = "x" },
+		"within a list":       func(n *next) { n.Parts[0].Added = "x" },
+		"the next of a list":  func(n *next) { n.Parts[1].Added = "x" },
+		"a longer list":       func(n *next) { n.Parts = append(n.Parts, partOfNext{}) },
+		"an empty string":     func(n *next) { n.Part.More = []string{""} },
+		"two of them":         func(n *next) { n.Part.More = []string{"", ""} },
+		"a section":           func(n *next) { n.Part.Point = &part{} },
+		"what is named":       func(n *next) { n.Named["d"] = partOfNext{} },
+		"what is empty":       func(n *next) { n.Late = map[string]string{"": ""} },
+		"a name":              func(n *next) { n.Late = map[string]string{"x": ""} },
+		"a value of the name": func(n *next) { n.Late = map[string]string{"": "x"} },
+	} {
+		got := after(change)
+		require.Empty(t, different[got], name)
+		different[got] = name
+	}
+}
+
 // Opening hours are compared part by part; nodes with other exceptions are told apart.
 func TestOpeningHoursThatDiffer(t *testing.T) {
 	whole := func() *Hours {
