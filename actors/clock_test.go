@@ -301,11 +301,24 @@ func TestADriftIsCountedLoggedAndSavedInACheckpoint(t *testing.T) {
 	}, withLog(zerolog.New(&logs)))
 }
 
+// setClock sets the wall clock while the gateway is running, or down, or while the machine is rebooting.
+func (f *fixture) setClock(while string, step time.Duration) {
+	f.Helper()
+	if while != "running" {
+		f.shutDown()
+		defer f.start()
+	}
+	if while == "rebooting" {
+		f.clock.Reboot()
+	}
+	f.clock.Step(step)
+}
+
 // A key is kept for a day, whatever the wall clock shows.
 func TestAKeyIsKeptForADayThroughClockSteps(t *testing.T) {
 	const month = 30 * 24 * time.Hour
 	for _, step := range []time.Duration{time.Hour, -time.Hour, month, -month} {
-		for _, down := range []bool{false, true} {
+		for _, while := range []string{"running", "down", "rebooting"} {
 			runFixture(t, func(t *testing.T, f *fixture) {
 				session, err := f.createOnce(keyed("a", "create"))
 				require.NoError(t, err)
@@ -315,22 +328,13 @@ func TestAKeyIsKeptForADayThroughClockSteps(t *testing.T) {
 					_, err = f.createOnce(keyed("a", "create"))
 					requireRepeat(t, err, session)
 				}
-				set := func(step time.Duration) {
-					if down {
-						f.shutDown()
-					}
-					f.clock.Step(step)
-					if down {
-						f.start()
-					}
-				}
 				f.clock.Suspend(idempotency.Term / 2)
 				f.advance(checkpointEvery)
-				set(step)
+				f.setClock(while, step)
 				requireActive()
 				f.clock.Suspend(idempotency.Term/2 - 2*time.Minute)
 				requireActive() // nearly a day old
-				set(-step)
+				f.setClock(while, -step)
 				requireActive()
 				f.clock.Suspend(2*time.Minute + max(step, -step))
 				f.advance(2 * checkpointEvery)
@@ -356,24 +360,24 @@ func TestRetentionSurvivesClockSteps(t *testing.T) {
 			require.Equal(t, "Jo Smith", f.endedSession(session).Session.Customer, why)
 		}
 		for _, step := range []time.Duration{time.Hour, -time.Hour, years, -years} {
-			f.clock.Step(step)
-			kept("while it is wrong")
-			f.clock.Step(-step)
-			kept("when it is right again")
-			f.shutDown()
-			f.clock.Step(step)
-			f.start()
-			kept("wrong since the gateway was down")
-			f.clock.Step(-step)
-			kept("right again")
+			for _, while := range []string{"running", "down", "rebooting"} {
+				f.setClock(while, step)
+				kept("while it is wrong, since a step while " + while)
+				f.clock.Step(-step)
+				kept("when it is right again")
+			}
 		}
 
-		f.clock.Step(years)
-		kept("for a while")
-		f.clock.Suspend(24 * time.Hour)
-		f.advance(checkpointEvery)
-		require.Empty(t, f.eventKinds(session))
-		_, err := f.store.Ended(t.Context(), storetest.InAnyEpoch(f.settings.Layout.Range), session)
-		require.ErrorIs(t, err, store.ErrNotFound, "the date is trusted, and no record is kept for ten years")
+		for _, while := range []string{"running", "rebooting"} {
+			f.setClock(while, years)
+			kept("for a while")
+			f.clock.Suspend(24 * time.Hour)
+			f.advance(10 * checkpointEvery) // each flush removes a few
+			require.Empty(t, f.eventKinds(session))
+			_, err := f.store.Ended(t.Context(), storetest.InAnyEpoch(f.settings.Layout.Range), session)
+			require.ErrorIs(t, err, store.ErrNotFound, "the date is trusted, and no record is kept for ten years")
+			session = f.create(0, 30)
+			f.stop(session)
+		}
 	})
 }

@@ -113,13 +113,18 @@ type Retention struct {
 
 const trustedAfter = 24 * time.Hour // as long as an idempotency key is kept: none expires early
 
-// NewRetention starts from the range's last checkpoint if that belongs to this boot: the wall clock may have
-// been set since.
+// NewRetention starts from the range's last checkpoint, if it has one: the wall clock may have been set since.
+// Only that clock says how long ago another boot was, and right after a start of the machine it may be wrong.
+// So that time counts as a step: after a long time off, records expire up to trustedAfter later.
 func NewRetention(clock Clock, last lanes.Checkpoint) Retention {
-	if last.Boot == clock.Boot() {
+	now := clock.Now()
+	switch last.Boot {
+	case "": // nothing was saved yet
+		return Retention{now}
+	case clock.Boot():
 		return Retention{last.At}
 	}
-	return Retention{clock.Now()}
+	return Retention{lanes.Instant{Wall: last.At.Wall, Mono: now.Mono}}
 }
 
 // Date is the date at now.
