@@ -106,7 +106,15 @@ write('HDEL', answers, batch.forget_count)
 append(events, events_order, batch.event_count)
 write('ZADD', pending, 2 * batch.pending_count)
 write('ZREM', pending, batch.event_count - batch.pending_count)
+-- Up to which order entry names were removed. A refill writes some of them again: then before the padded cursor of the first.
+local nameless = stored[5]
 if batch.ended_count > 0 then -- in few flushes
+  for i = 1, nameless and batch.ended_count or 0 do
+    local padded = string.sub(ARGV[position + 2 * batch.ended_count + i], 1, 20)
+    if padded <= string.sub(nameless, 1, 20) then
+      nameless = padded
+    end
+  end
   append(history, history_order, batch.ended_count)
   write('HSET', sessions, 2 * batch.ended_count)
   write('HSET', names, 2 * batch.name_count)
@@ -182,8 +190,7 @@ if stored[6] or batch.act_count > 0 then -- most ranges have no acts
   trim(acts, batch.history_before)
 end
 
--- Names over their term: nameless is the last order entry whose name was removed.
-local nameless = stored[5]
+-- Names over their term.
 local behind = nameless and '(' .. nameless or '-'
 local entries, trimmed_names = oldest(function(from, count)
   return redis.call('ZRANGEBYLEX', history_order, behind, '+', 'LIMIT', from, count)

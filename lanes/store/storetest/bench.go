@@ -90,6 +90,7 @@ func Run(t *testing.T, fresh func(t *testing.T) Bench) {
 		{"records over the cap are trimmed, the oldest first", trimsExcess},
 		{"no pending event is trimmed, nor one behind it", pendingRemains},
 		{"names are trimmed before their sessions", namesAreTrimmed},
+		{"names that a refill writes again are trimmed", namesOfARefillAreTrimmed},
 		{"external ids are trimmed with their sessions", externalIDsAreTrimmed},
 		{"the names of staff remain", staffNamesRemain},
 		{"cursors never fall, although all records were trimmed", cursorsNeverFall},

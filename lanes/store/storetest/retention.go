@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -176,6 +177,31 @@ func namesAreTrimmed(s *fixture) {
 	got := o.history()
 	require.Len(s, got, 4)
 	assert.Equal(s, batch.Ended[0], got[3], "one that ended meanwhile keeps its name")
+}
+
+// A refill has the names again that were removed. They are removed once more.
+func namesOfARefillAreTrimmed(s *fixture) {
+	s.setRetention(store.Retention{Events: 90 * day, History: 90 * day, Names: 30 * day, Cap: 1000})
+	o := s.claim(uuid.New())
+	log := o.fillLogs(opening, opening, opening)
+	later := opening.Add(31 * day)
+	nameless := func() bool {
+		return !slices.ContainsFunc(o.history(), func(e lanes.Ended) bool { return e.Session.Customer != "" })
+	}
+	o.trim(later, nameless)
+	for first := range log.Ended {
+		batch := o.batch()
+		batch.Refill, batch.Ended = true, log.Ended[first:]
+		o.flush(batch) // at a time when their term is not over
+		require.Equal(s, log.Ended[first:], o.history()[first:])
+		for range 3 {
+			batch := o.batch()
+			batch.Now = later
+			o.flush(batch)
+		}
+		require.True(s, nameless(), "from cursor %d", log.Ended[first].Cursor)
+	}
+	require.Len(s, o.history(), len(log.Ended))
 }
 
 func cursorsNeverFall(s *fixture) {
