@@ -165,7 +165,7 @@ func (m *maintenanceJobs) Backup(who string) (observer.Backup, error) {
 			ranges, records, err = checkCopy(ctx, copied)
 			return err
 		})
-		return errors.Join(err, m.removeOldBackups())
+		return errors.Join(err, m.removeOldBackups(path))
 	}, func(err error) {
 		if info, missing := os.Stat(path); missing == nil { // complete, whatever else has failed
 			m.backup.File, m.backup.Bytes = path, info.Size()
@@ -234,10 +234,14 @@ func (m *maintenanceJobs) size() (bytes uint64) {
 	return bytes
 }
 
-// removeOldBackups keeps the newest backups of the folder.
-func (m *maintenanceJobs) removeOldBackups() error {
+// removeOldBackups keeps the newest backups of the folder. The last one that was made is the newest, also where a
+// wrong clock has given others a later time.
+func (m *maintenanceJobs) removeOldBackups(last string) error {
 	made, err := filepath.Glob(filepath.Join(m.folder, backupName+"*"+backupEnding))
 	slices.Sort(made) // by their times
+	if i := slices.Index(made, last); i >= 0 {
+		made = append(slices.Delete(made, i, i+1), last)
+	}
 	for _, old := range made[:max(0, len(made)-keptBackups)] {
 		err = errors.Join(err, os.Remove(old))
 	}

@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -123,6 +124,27 @@ func TestABackupLeavesSpaceOnTheDisk(t *testing.T) {
 	m.free = func(string) (uint64, error) { return spaceLeft + m.size(), nil }
 	_, err = m.Backup("sam")
 	require.NoError(t, err)
+}
+
+// A backup stays, although others bear later times: the clock was wrong when they were made.
+func TestABackupStaysBesideThoseOfALaterTime(t *testing.T) {
+	m, _ := newJobs(t)
+	require.NoError(t, os.Mkdir(m.folder, 0o700))
+	var later []string
+	for _, year := range []string{"2901", "2902", "2903"} {
+		path := filepath.Join(m.folder, "rangegate-"+year+"0501-120000.000.db")
+		require.NoError(t, os.WriteFile(path, []byte("x"), 0o600))
+		later = append(later, path)
+	}
+	_, err := m.Backup("sam")
+	require.NoError(t, err)
+	m.wait(time.Minute)
+	backup, _ := m.Newest()
+	require.Equal(t, observer.JobSucceeded, backup.State, backup.Error)
+	require.FileExists(t, backup.File)
+	require.NoFileExists(t, later[0], "three are kept")
+	require.FileExists(t, later[1])
+	require.FileExists(t, later[2])
 }
 
 // Differences are sorted by lane: the first of each stands for it.
