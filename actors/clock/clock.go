@@ -116,6 +116,7 @@ const trustedAfter = 24 * time.Hour // as long as an idempotency key is kept: no
 // NewRetention starts from the range's last checkpoint, if it has one: the wall clock may have been set since.
 // Only that clock says how long ago another boot was, and right after a start of the machine it may be wrong.
 // So that time counts as a step: after a long time off, records expire up to trustedAfter later.
+// What a checkpoint itself bears is trusted: a step that was not trusted yet is after the next start.
 func NewRetention(clock Clock, last lanes.Checkpoint) Retention {
 	now := clock.Now()
 	switch last.Boot {
