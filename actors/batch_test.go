@@ -313,7 +313,7 @@ func TestTheStopOfABatchOutlivesItsLane(t *testing.T) {
 				f.advance(500 * time.Millisecond)
 				f.requireOpen(1)
 				release()
-				<-asked
+				_ = f.answerOf(asked, time.Minute)
 				f.advance(time.Second)
 				f.requireOpen(1)
 				require.False(t, recorder.everOpened(f.laneID(0), since))

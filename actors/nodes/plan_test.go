@@ -222,11 +222,13 @@ func TestForBalanceARangeGoesOnlyToANodeWithTheSameConfiguration(t *testing.T) {
 		change func(self *store.Lease, id uuid.UUID)
 		leaves bool
 	}{
-		"the same":             {func(self *store.Lease, _ uuid.UUID) { self.Digest = "d2" }, true},
-		"older":                {func(*store.Lease, uuid.UUID) {}, false},
-		"older, and refusing":  {func(self *store.Lease, _ uuid.UUID) { self.Refusing = "its clock" }, false},
-		"newest, and refusing": {func(self *store.Lease, _ uuid.UUID) { self.Digest, self.Refusing = "d3", "x" }, false},
-		"older, and draining":  {func(self *store.Lease, _ uuid.UUID) { self.Draining = true }, true},
+		"the same":            {func(self *store.Lease, _ uuid.UUID) { self.Digest = "d2" }, true},
+		"older":               {func(*store.Lease, uuid.UUID) {}, false},
+		"older, and refusing": {func(self *store.Lease, _ uuid.UUID) { self.Refusing = "its clock" }, false},
+		"newest, and refusing": {func(self *store.Lease, _ uuid.UUID) {
+			self.Digest, self.DigestSince, self.Refusing = "d3", start.Add(2*time.Hour), "its clock"
+		}, false},
+		"older, and draining": {func(self *store.Lease, _ uuid.UUID) { self.Draining = true }, true},
 		"older, and the range is drained": {func(self *store.Lease, id uuid.UUID) {
 			self.Drained = []store.Drained{{Range: id, Epoch: 1}}
 		}, true},
