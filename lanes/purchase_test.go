@@ -1,6 +1,7 @@
 package lanes_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -79,6 +80,23 @@ func TestASessionRemembersItsLatestPurchases(t *testing.T) {
 		require.NoError(t, f.buy(purchase))
 		require.Same(t, last, f.lane.Session, "the same purchase changes nothing")
 	}
+}
+
+// The record of a session stays small however often it is reopened. It continues the latest 32 that it goes on with.
+func TestASessionRemembersWhichOnesItGoesOnWith(t *testing.T) {
+	f := newPurchaseFixture(t)
+	var ended []uuid.UUID
+	for range 40 {
+		ended = append(ended, f.lane.Session.ID)
+		stopped, err := f.lane.Decide(f.now, lanes.Stop{Session: f.lane.Session.ID, By: lanes.ByPOS})
+		require.NoError(t, err)
+		f.lane = stopped.Lane
+		require.NoError(t, f.decide(lanes.Reopen{Ended: *stopped.Ended}))
+	}
+	slices.Reverse(ended)
+	require.Equal(t, ended[:32], f.lane.Session.GoesOnWith)
+	require.True(t, f.lane.Session.Continues(ended[31]))
+	require.False(t, f.lane.Session.Continues(ended[32]))
 }
 
 // An integrator that was not reached sold nothing; one that was cut off, or did not answer in time, may have
