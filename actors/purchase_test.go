@@ -619,6 +619,17 @@ func TestALaneWithTwoPurchasesOfOneID(t *testing.T) {
 	}, withWebhook(pos))
 }
 
+// buyUnanswered sells an hour on the first lane, whose customer buys the items. The POS does not answer in time.
+func (f *fixture) buyUnanswered(pos *fakeWebhook, items ...lanes.Item) (session, purchase uuid.UUID) {
+	f.Helper()
+	session = f.createWithPurchasing(0, 60)
+	pos.setPurchaseReply(timeOutPurchase)
+	purchase = f.buy(0, items...)
+	f.advance(webhookTimeout)
+	require.Equal(f, []uuid.UUID{purchase}, f.unresolvedIDs())
+	return session, purchase
+}
+
 // A session is stopped by mistake while nobody knows whether its customer has paid, and goes on: what was paid is in
 // the session that goes on, on whichever lane, and however often it was reopened and moved.
 func TestAPurchaseOfASessionThatGoesOn(t *testing.T) {
@@ -670,11 +681,7 @@ func TestAPurchaseOfASessionThatGoesOn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			pos := &fakeWebhook{}
 			runFixture(t, func(t *testing.T, f *fixture) {
-				session := f.createWithPurchasing(0, 60)
-				pos.setPurchaseReply(timeOutPurchase)
-				f.buy(0, minutes(15))
-				f.advance(webhookTimeout)
-				bought := f.unresolvedIDs()[0]
+				session, bought := f.buyUnanswered(pos, minutes(15))
 				f.stop(session)
 				require.Zero(t, f.Unresolved()[0].CreditLane)
 				require.ErrorIs(t, f.clearPurchase("sam", bought, true), lanes.ErrSessionEnded)
@@ -702,13 +709,10 @@ func TestAPurchaseOfASessionThatGoesOn(t *testing.T) {
 func TestGoodsOfASessionThatGoesOn(t *testing.T) {
 	pos := &fakeWebhook{}
 	runFixture(t, func(t *testing.T, f *fixture) {
-		session := f.createWithPurchasing(0, 60)
-		pos.setPurchaseReply(timeOutPurchase)
-		f.buy(0, lanes.Item{ID: "water", Qty: 1})
-		f.advance(webhookTimeout)
+		session, bought := f.buyUnanswered(pos, lanes.Item{ID: "water", Qty: 1})
 		f.stop(session)
 		goesOn := f.reopen(session, 1)
-		require.NoError(t, f.clearPurchase("sam", f.unresolvedIDs()[0], true))
+		require.NoError(t, f.clearPurchase("sam", bought, true))
 		require.Equal(t, time.Hour, f.remaining(goesOn))
 		require.Empty(t, f.Unresolved())
 	}, withWebhook(pos), withLanes(3))
@@ -720,11 +724,7 @@ func TestMinutesAreAddedToASessionThatIsMoving(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			pos := &fakeWebhook{}
 			runFixture(t, func(t *testing.T, f *fixture) {
-				session := f.createWithPurchasing(0, 60)
-				pos.setPurchaseReply(timeOutPurchase)
-				f.buy(0, minutes(15))
-				f.advance(webhookTimeout)
-				bought := f.unresolvedIDs()[0]
+				session, bought := f.buyUnanswered(pos, minutes(15))
 				f.stop(session)
 				goesOn := f.reopen(session, reopenedOn)
 				release := f.blockNextFlush(func(flush func() error) error { return flush() })
@@ -745,16 +745,12 @@ func TestMinutesAreAddedToASessionThatIsMoving(t *testing.T) {
 func TestMinutesThatASessionElsewhereCannotTake(t *testing.T) {
 	pos := &fakeWebhook{}
 	runFixture(t, func(t *testing.T, f *fixture) {
-		session := f.createWithPurchasing(0, 60)
-		pos.setPurchaseReply(timeOutPurchase)
-		f.buy(0, minutes(15))
-		f.advance(webhookTimeout)
-		bought := f.unresolvedIDs()
+		session, bought := f.buyUnanswered(pos, minutes(15))
 		f.stop(session)
 		goesOn := f.reopen(session, 1)
 		f.modify(goesOn, lanes.MaxMinutes-60)
-		require.ErrorIs(t, f.clearPurchase("sam", bought[0], true), lanes.ErrDurationOutOfRange)
-		require.Equal(t, bought, f.unresolvedIDs())
+		require.ErrorIs(t, f.clearPurchase("sam", bought, true), lanes.ErrDurationOutOfRange)
+		require.Equal(t, []uuid.UUID{bought}, f.unresolvedIDs())
 	}, withWebhook(pos), withLanes(3))
 }
 

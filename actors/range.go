@@ -274,10 +274,9 @@ func (r *Range) LaneBuy(ctx context.Context, lane, session, purchase uuid.UUID, 
 // ErrSessionEnded if no lane has the session that is to be credited, ErrDurationOutOfRange.
 func (r *Range) Clear(ctx context.Context, staff string, command lanes.Clear) error {
 	for {
-		err := r.clear(ctx, requester{lanes.ByStaff, staff}, command)
-		moved := errors.Is(err, errLeft)
+		err := r.clearWhereItIs(ctx, requester{lanes.ByStaff, staff}, command)
 		switch {
-		case !moved:
+		case !errors.Is(err, errLeft):
 			return err
 		case ctx.Err() != nil: // nobody has looked where to
 			return lanes.ErrTimeout
@@ -285,9 +284,9 @@ func (r *Range) Clear(ctx context.Context, staff string, command lanes.Clear) er
 	}
 }
 
-// clear is Clear while nothing moves. Errors: errLeft if the purchase, or the session that goes on, has left its lane
-// meanwhile.
-func (r *Range) clear(ctx context.Context, from requester, command lanes.Clear) error {
+// clearWhereItIs is Clear on the lanes that have the purchase, and the session that goes on, by now. Errors: errLeft if
+// one of them has left its lane meanwhile.
+func (r *Range) clearWhereItIs(ctx context.Context, from requester, command lanes.Clear) error {
 	found := slices.DeleteFunc(r.Unresolved(), func(p lanes.OpenPurchase) bool {
 		return p.ID != command.Purchase || command.Session != uuid.Nil && command.Session != p.Session
 	})

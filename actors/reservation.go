@@ -83,7 +83,7 @@ func (s *Reservations) reserve(
 		var each lanes.Refusals
 		notLent, isNotLent := errors.AsType[*lanes.OnLane](err)
 		switch {
-		case isNotLent:
+		case isNotLent: // the lane has refused before anything was decided
 			refused[notLent.Lane] = true
 		case !errors.As(err, &each):
 			return chosen, saving, err

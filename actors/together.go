@@ -28,7 +28,8 @@ import (
 // While a lane is lent, what closes its fire line reaches its hardware at once and is decided when it is back. So do
 // the operations that close: at their arrival if each is done that can be, else once they are decided. Nothing that
 // opens does before it is saved. Where each is done that can be and the write fails, those that close are given to
-// their lanes one by one: they are never dropped, as a single command that closes is not.
+// their lanes one by one: they are never dropped, as a single command that closes is not. So is one whose lane is
+// parked, and cannot be lent.
 
 // together is several operations on their way through these steps.
 type together struct {
