@@ -25,13 +25,14 @@ await story(async () => {
   // holdBack keeps the next request of a page to an address back. answer(json) has it answered with that, or without any by the gateway, and waits
   // until the page has the answer.
   const holdBack = async (of, address) => {
-    let release;
+    let release, ask;
     const released = new Promise((resolve) => (release = resolve));
+    const asked = new Promise((resolve) => (ask = resolve)); // by the route: until it has the request, a later route may take it
     await of.route(address, async (route) => {
+      ask(route.request());
       const json = await released;
       await (json ? route.fulfill({ json }) : route.continue());
     }, { times: 1 });
-    const asked = of.waitForRequest(address);
     return {
       asked,
       async answer(json) {
@@ -335,7 +336,7 @@ await story(async () => {
   assert.equal(await behind.inputValue(), "7");
   await sendThem(() => {});
   await sent.waitFor();
-  assert.equal(await behind.inputValue(), "500");
+  await eventually("on from 500", async () => (await behind.inputValue()) === "500");
 
   tell("What is found in one range, or read of it, does not stay below the next one");
   const nothing = { at: new Date(), trace_id: "", answer: null, not_on_record: [], commands: [], events: [], acts: [], searched_since: new Date(), next: "further" };
