@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"sync"
 	"time"
@@ -143,6 +144,9 @@ const (
 	backupEnding = ".db"
 )
 
+// backupPattern matches the names of the backups that are made here, and of no others.
+var backupPattern = backupName + regexp.MustCompile(`\d`).ReplaceAllString(backupTime, "[0-9]") + backupEnding
+
 // Backup implements observer.Maintenance.
 func (m *maintenanceJobs) Backup(who string) (observer.Backup, error) {
 	m.mu.Lock()
@@ -200,7 +204,7 @@ const maxFaults = 10
 // prepareFolder makes the folder for backups, removes what a killed process has left in it, and refuses where a copy
 // would fill the disk.
 func (m *maintenanceJobs) prepareFolder() error {
-	left, err := filepath.Glob(filepath.Join(m.folder, backupName+"*"+backupEnding+sqlite.Unfinished+"*"))
+	left, err := filepath.Glob(filepath.Join(m.folder, backupPattern+sqlite.Unfinished+"*"))
 	if err == nil {
 		err = os.MkdirAll(m.folder, 0o700)
 	}
@@ -237,7 +241,7 @@ func (m *maintenanceJobs) size() (bytes uint64) {
 // removeOldBackups keeps the newest backups of the folder. The last one that was made is the newest, also where a
 // wrong clock has given others a later time.
 func (m *maintenanceJobs) removeOldBackups(last string) error {
-	made, err := filepath.Glob(filepath.Join(m.folder, backupName+"*"+backupEnding))
+	made, err := filepath.Glob(filepath.Join(m.folder, backupPattern))
 	slices.Sort(made) // by their times
 	if i := slices.Index(made, last); i >= 0 {
 		made = append(slices.Delete(made, i, i+1), last)

@@ -147,6 +147,33 @@ func TestABackupStaysBesideThoseOfALaterTime(t *testing.T) {
 	require.FileExists(t, later[2])
 }
 
+// What others keep in the folder stays, whatever its name begins with: copies that a nightly command makes, and one that
+// it is just making.
+func TestABackupLeavesTheBackupsOfOthersAlone(t *testing.T) {
+	m, _ := newJobs(t)
+	require.NoError(t, os.Mkdir(m.folder, 0o700))
+	var others []string
+	for _, name := range []string{
+		"rangegate-2026-05-01.db", "rangegate-2026-05-02.db", "rangegate-2026-05-03.db", "rangegate-2026-05-04.db.new",
+		"rangegate-before-upgrade.db",
+	} {
+		path := filepath.Join(m.folder, name)
+		require.NoError(t, os.WriteFile(path, []byte("x"), 0o600))
+		others = append(others, path)
+	}
+	for range keptBackups {
+		_, err := m.Backup("sam")
+		require.NoError(t, err)
+		m.wait(time.Minute)
+		backup, _ := m.Newest()
+		require.Equal(t, observer.JobSucceeded, backup.State, backup.Error)
+		require.FileExists(t, backup.File)
+	}
+	for _, path := range others {
+		require.FileExists(t, path)
+	}
+}
+
 // Differences are sorted by lane: the first of each stands for it.
 func TestDifferencesByLane(t *testing.T) {
 	m, _ := newJobs(t)
