@@ -42,6 +42,9 @@ func TestRebootInMidSessionShowsTheLaneFree(t *testing.T) {
 	require.LessOrEqual(t, left, 10*time.Minute)
 	require.GreaterOrEqual(t, left, 10*time.Minute-read.before.Sub(begun.after)-rounding)
 	require.Equal(t, 30, pos.Session(running).Minutes)
+	support.Eventually(t, "the controller of lane 2 knows the session", func() bool {
+		return f.Controller(1).Shown().Session.String() == waiting
+	})
 	require.NoError(t, f.Controller(1).Enter())
 	f.WaitOpen(1, waiting)
 	require.Zero(t, gateway.Terminate())
