@@ -154,8 +154,8 @@ func TestABackupLeavesTheBackupsOfOthersAlone(t *testing.T) {
 	require.NoError(t, os.Mkdir(m.folder, 0o700))
 	var others []string
 	for _, name := range []string{
-		"rangegate-2026-05-01.db", "rangegate-2026-05-02.db", "rangegate-2026-05-03.db", "rangegate-2026-05-04.db.new",
-		"rangegate-before-upgrade.db",
+		"rangegate-2026-05-01.db", "rangegate-2026-05-02.db", "rangegate-2026-05-03.db",
+		"rangegate-2026-05-04.db.new", "rangegate-before-upgrade.db",
 	} {
 		path := filepath.Join(m.folder, name)
 		require.NoError(t, os.WriteFile(path, []byte("x"), 0o600))

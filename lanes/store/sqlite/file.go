@@ -157,6 +157,7 @@ func connect(path string, flags sqlite.OpenFlags) (*sqlite.Conn, error) {
 		"PRAGMA journal_size_limit = 67108864", // the WAL file shrinks to 64 MiB when it starts over
 		"PRAGMA cache_size = -16384",           // 16 MiB
 		"PRAGMA temp_store = MEMORY",
+		"PRAGMA secure_delete = FAST", // what is removed or shortened is overwritten where its page is written anyway
 	} {
 		if err := executeOnce(c, pragma); err != nil {
 			return nil, errors.Join(err, c.Close())

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"os"
@@ -189,4 +190,35 @@ func TestANameThatARefillWritesIsTrimmedAgain(t *testing.T) {
 		require.NoError(t, s.Flush(t.Context(), b))
 		require.Empty(t, name())
 	}
+}
+
+// A name that is removed is not left in the free parts of the file either, nor is that of a lane's former customer.
+func TestNoBytesOfARemovedNameStayInTheFile(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "rangegate.db")
+	s, err := Open(path, store.Retention{
+		Events: 10 * time.Hour, History: 10 * time.Hour, Names: time.Hour, Cap: 10_000,
+	})
+	require.NoError(t, err)
+	b := claimed(t, s)
+	lane := lanes.Lane{ID: uuid.New(), Session: &lanes.Session{ID: uuid.New(), Customer: "Jo Smith"}}
+	const sessions, each = 300, 10
+	for n := 0; n < sessions; n += each {
+		b.Lanes, b.Ended = []lanes.Snapshot{{Lane: lane}}, nil
+		for cursor := uint64(n + 1); cursor <= uint64(n+each); cursor++ {
+			session := lanes.Session{ID: uuid.New(), Customer: "Jo Smith"}
+			b.Ended = append(b.Ended, lanes.Ended{Cursor: cursor, At: b.Now, Session: session})
+		}
+		require.NoError(t, s.Flush(t.Context(), b))
+		b.N, b.Events, b.Now = b.N+1, nil, b.Now.Add(time.Second)
+	}
+	b.Lanes, b.Ended, b.Now = []lanes.Snapshot{{Lane: lanes.Lane{ID: lane.ID}}}, nil, opening.Add(2*time.Hour)
+	for range sessions/trimStep + 1 {
+		require.NoError(t, s.Flush(t.Context(), b))
+		b.N++
+	}
+	require.NoError(t, s.Close())
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Zero(t, bytes.Count(content, []byte("Jo Smith")))
 }
