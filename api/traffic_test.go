@@ -142,6 +142,12 @@ func (q *quietRange) LaneChange(
 	return status, 1, nil, found
 }
 
+func (*quietRange) SessionChange(
+	uuid.UUID,
+) (status lanes.LaneStatus, version uint64, wake <-chan struct{}, found bool) {
+	return status, 0, nil, false
+}
+
 func (*quietRange) LaneOn(context.Context, uuid.UUID, lanes.Command) (*lanes.SessionView, error) {
 	return nil, lanes.ErrNotWaiting
 }

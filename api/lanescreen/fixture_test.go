@@ -91,6 +91,20 @@ func (f *fakeRange) LaneChange(
 	return f.lanes[i], f.version[i], f.wake[i], true
 }
 
+func (f *fakeRange) SessionChange(
+	session uuid.UUID,
+) (status lanes.LaneStatus, version uint64, wake <-chan struct{}, found bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	i := slices.IndexFunc(f.lanes, func(s lanes.LaneStatus) bool {
+		return s.Lane.Session != nil && s.Lane.Session.ID == session
+	})
+	if i < 0 {
+		return status, 0, nil, false
+	}
+	return f.lanes[i], f.version[i], f.wake[i], true
+}
+
 func (f *fakeRange) Ended() <-chan struct{} { return nil }
 
 func (f *fakeRange) Layout() lanes.Layout { return lanes.Layout{Range: theRange, Currency: "EUR"} }

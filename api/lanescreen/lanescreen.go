@@ -34,6 +34,8 @@ type Range interface {
 	// LaneChange returns it with the version of its newest change, above 0, and a channel that is closed at
 	// its next change.
 	LaneChange(lane uuid.UUID) (status lanes.LaneStatus, version uint64, wake <-chan struct{}, found bool)
+	// SessionChange is LaneChange of the lane that the session is on.
+	SessionChange(session uuid.UUID) (status lanes.LaneStatus, version uint64, wake <-chan struct{}, found bool)
 	// Ended is closed when the range stops here, or another process owns it.
 	Ended() <-chan struct{}
 	// LaneOn sends a command of the shooter to the lane.

@@ -123,6 +123,23 @@ func TestTheStreamShowsItsLane(t *testing.T) {
 	require.Contains(t, next(), `"hours":null`, "the lane itself has none")
 }
 
+// Whose session has moved is told where to, and not that the time is over; what is on that lane is nobody's here.
+func TestTheStreamSaysWhereItsSessionHasMoved(t *testing.T) {
+	f := newFixture(t).opened()
+	next := f.openStream()
+	next()
+	session := f.lanes[0].Lane.Session
+	f.change(1, func(l *lanes.Lane) { l.Session = session })
+	f.change(0, func(l *lanes.Lane) { l.Session = nil })
+	require.Contains(t, next(), `"session":null,"purchase":null,"moved_to":"Lane 2"}`)
+	f.change(1, func(l *lanes.Lane) { l.Session = nil })
+	f.change(0, func(l *lanes.Lane) { l.Held = true })
+	require.NotContains(t, next(), "moved_to", "it has ended there")
+	f.change(1, func(l *lanes.Lane) { l.Session = &lanes.Session{ID: uuid.New(), Phase: lanes.Running} })
+	f.change(0, func(l *lanes.Lane) { l.Held = false })
+	require.NotContains(t, next(), "moved_to", "another one is there")
+}
+
 // messageCounter counts the messages of a stream inside a synctest bubble.
 type messageCounter struct {
 	http.ResponseWriter

@@ -32,6 +32,7 @@ type laneView struct {
 	ClearMS  int64         `json:"clear_ms"`
 	Session  *sessionView  `json:"session"`
 	Purchase *purchaseView `json:"purchase"`
+	MovedTo  string        `json:"moved_to,omitempty"` // the lane that the session is on which this one had before
 }
 
 type helpView struct {
@@ -100,7 +101,7 @@ func (l *screen) stream(w http.ResponseWriter, r *http.Request) {
 		l.fail(w, r, err)
 		return
 	}
-	seen, nextEvent := uint64(0), "picture"
+	seen, nextEvent, shown := uint64(0), "picture", uuid.Nil // shown is the last session that the screen has shown
 	screens.Feed{
 		Next: func() (string, any, <-chan struct{}) {
 			status, version, wake, found := running.LaneChange(lane.ID)
@@ -111,6 +112,11 @@ func (l *screen) stream(w http.ResponseWriter, r *http.Request) {
 			seen, nextEvent = version, "change"
 			view := viewOf(status, now)
 			view.Currency = running.Layout().Currency
+			if view.Session != nil {
+				shown = view.Session.ID
+			} else if to, _, _, moved := running.SessionChange(shown); moved {
+				view.MovedTo = to.Name
+			}
 			return event, message{endpoint.Stamp(now.Wall), view, screens.ViewHours(status.Lane.SaleHours(), now.Wall)},
 				wake
 		},
