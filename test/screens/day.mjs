@@ -323,6 +323,7 @@ await story(async () => {
   await staff.inState(1, "free");
   assert.equal((await sessionOn(4)).session_id, session);
   assert.equal(await sessionOn(1), undefined);
+  await jo.shows("You are on Lane 4 now");
   const there = await Lane.at(4);
   await there.inState("running");
   await staff.panel.getByRole("heading", { name: "Lane 4 · Jo Smith" }).waitFor(); // it follows the session

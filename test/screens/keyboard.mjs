@@ -242,7 +242,10 @@ async function described(page, name) {
 // Keys are the hands of somebody who has a keyboard alone.
 function Keys(page) {
   this.type = (text) => page.keyboard.type(text);
-  this.press = (key) => page.keyboard.press(key);
+  this.press = async (key) => {
+    await page.locator("body:not([data-replaced])").waitFor(); // as whoever sees that the focus has moved
+    await page.keyboard.press(key);
+  };
   // to goes on from here, key by key, until the focus is on what is sought, which then shows that it has it.
   this.to = async (sought, key = "Tab") => {
     await sought.waitFor();

@@ -35,6 +35,7 @@ await story(async () => {
   await jo.shows("Your minutes are used up");
   await jo.shows(/\+2\d:\d\d/);
   await jo.shows(/up to \d:\d\d more/);
+  await jo.page.getByRole("button", { name: /^30 min/ }).waitFor(); // 15 would not settle what is owed
   await look(jo.page, "a shooter beyond the minutes");
   await wall.locator(".tile[data-state=beyond]").nth(1).waitFor();
   await look(wall, "lanes with an open end on the wall", ["light"]);
@@ -46,6 +47,7 @@ await story(async () => {
   await staff.card(1).getByRole("button", { name: /15 minutes more/ }).tap();
   await staff.card(1).locator(".time").filter({ hasText: /^\+\d\d?:\d\d$/ }).waitFor();
   await eventually("fifteen minutes are settled", async () => (await sessionOn(1)).minutes_beyond_settled === 15);
+  await jo.page.getByRole("button", { name: /^15 min/ }).waitFor();
 
   tell("In German too");
   const kim = await Control.signedIn("kim", { hasTouch: true, locale: "de-DE" });

@@ -39,6 +39,8 @@ function giveTime() {
 export async function open(context, address) {
   const page = await context.newPage();
   pages.push(page);
+  // Whoever sees that another control has come looks for a moment before pressing it: see api/screens/web/replaced.js.
+  await page.addLocatorHandler(page.locator("body[data-replaced]"), () => page.locator("body:not([data-replaced])").waitFor(), { noWaitAfter: true });
   page.on("pageerror", (error) => complaints.push(`${page.url()}: ${error.stack ?? error}`));
   page.on("console", (message) => {
     if (message.type() === "error" && /Content Security Policy/.test(message.text()) && [scene.api, scene.operations].some((address) => page.url().startsWith(address))) {

@@ -239,6 +239,12 @@ func TestAnEveningAtTheCounter(t *testing.T) {
 	play(t, "counter")
 }
 
+// The second of two presses, at the counter and at the lane.
+func TestWhoeverPressesTwiceMeansWhatWasThere(t *testing.T) {
+	t.Parallel()
+	play(t, "twice")
+}
+
 // A lane that is reserved for a checkout is being sold on every screen of staff, until it is sold or staff end that.
 func TestALaneForACheckout(t *testing.T) {
 	t.Parallel()

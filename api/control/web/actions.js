@@ -153,17 +153,3 @@ export function ignoreQuickRepeats(target) {
     pressed = event.timeStamp;
   }, { capture: true });
 }
-
-// ignoreStaleClicks ignores the later clicks of a series in an element whose first button is gone: a lane's buttons change with
-// its state, and a double click on "start" must not add 15 minutes.
-export function ignoreStaleClicks(target) {
-  let first = null; // the button of the first click of the series
-  target.addEventListener("click", (event) => {
-    if (event.detail > 1 && first !== null && !first.isConnected) {
-      event.preventDefault();
-      event.stopPropagation();
-      return;
-    }
-    first = event.target.closest("button");
-  }, { capture: true });
-}

@@ -1,5 +1,6 @@
 // Chimes, one for each kind of need, made by the browser itself: no sound file, no network. Browsers play nothing before the user
-// has touched the page; until then the chimes are blocked, and onChange is called when that ends.
+// has touched the page, and some nothing more once another app has used the sound or the device was locked: the chimes are blocked then, and
+// onChange is called when that begins and ends.
 import { remember, remembered } from "./client.js";
 
 // QUIET are the kinds that chime only where staff have switched them on: a lane is to be cleared all evening.
@@ -31,6 +32,7 @@ export class Chime {
     for (const gesture of ["pointerup", "keydown"]) {
       document.addEventListener(gesture, () => this.#unlock(), { capture: true });
     }
+    document.addEventListener("visibilitychange", () => this.#context && !document.hidden && this.#unlock());
   }
 
   get isBlocked() {
@@ -116,11 +118,15 @@ export class Chime {
     if (!this.isBlocked || !window.AudioContext) {
       return;
     }
-    this.#context ??= new AudioContext();
-    await this.#context.resume().catch(() => {}); // the browser wants another gesture
-    if (!this.isBlocked) {
-      this.onChange();
-      this.#ring([...this.#kinds]);
+    if (this.#context === null) {
+      this.#context = new AudioContext();
+      this.#context.addEventListener("statechange", () => this.#changed());
     }
+    await this.#context.resume().catch(() => {}); // the browser wants another gesture
+  }
+
+  #changed() {
+    this.onChange();
+    this.isBlocked || this.#ring([...this.#kinds]);
   }
 }

@@ -2,7 +2,7 @@
 import { formatTime } from "/screens/clock.js";
 import { element, replaceKeepingFocus, setFlag, setText } from "/screens/element.js";
 import { icon } from "/screens/icons.js";
-import { ErrorText, ignoreQuickRepeats, ignoreStaleClicks } from "./actions.js";
+import { ErrorText, ignoreQuickRepeats } from "./actions.js";
 import { laneGraceLeft, laneOwed, laneReservedFor, laneStartsIn, laneTimeLeft } from "./model.js";
 import { quickActions } from "./quick.js";
 import { notReached, stateOf, urgencyOf } from "./rules.js";
@@ -41,7 +41,6 @@ export class LaneCard {
       element("div.bar", { "aria-hidden": "true" }, this.#fill),
       this.#actions, this.#error.element,
     );
-    ignoreStaleClicks(this.#actions);
     ignoreQuickRepeats(this.#actions);
   }
 

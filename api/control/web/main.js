@@ -1,6 +1,7 @@
 // The control screen: creates and connects its parts.
 import { onTick } from "/screens/clock.js";
 import { reached } from "/screens/recovery.js";
+import { guardReplaced } from "/screens/replaced.js";
 import { send } from "/screens/send.js";
 import { Stream } from "/screens/stream.js";
 import { fillTexts, loadTexts } from "/screens/texts.js";
@@ -32,6 +33,7 @@ const byId = (id) => document.getElementById(id);
 const t = await loadTexts("/control/assets/");
 fillTexts(document, t);
 guardPresses();
+guardReplaced();
 
 const range = new Range();
 const notifications = new Notifications();

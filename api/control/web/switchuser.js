@@ -63,7 +63,11 @@ export class SwitchUser {
   }
 
   // attempt sends a PIN by send, and connect connects the page for the next user, or finds out whether the one before is still signed in.
+  // While one is compared it sends no other.
   async attempt(send, connect) {
+    if (this.isUnderWay) {
+      return false;
+    }
     if (this.#root.hidden) {
       const accepted = await send();
       accepted && connect();

@@ -558,6 +558,7 @@ export default {
   "error.lane_reserved": "Die Bahn wird gerade verkauft: Eine Kasse hat sie reserviert. Beenden Sie zuerst die Reservierung, oder wählen Sie eine andere.",
   "error.lane_not_clear": "Der letzte Kunde ist vielleicht noch auf der Bahn.",
   "error.lane_not_usable": "Die Technik der Bahn ist nicht in Ordnung.",
+  "error.lane_lacks_capability": "Die Technik der Bahn ist nicht erreichbar, oder sie kann keine Sitzung mit offenem Ende.",
   "error.duration_out_of_range": "Eine Sitzung darf insgesamt 1 bis 480 Minuten haben.",
   "error.no_time_left": "Dann bliebe keine Zeit übrig. Zum Beenden bitte stoppen.",
   "error.not_reopenable": "Die Sitzung kann nicht wieder aufgenommen werden: Sie hat keine Zeit mehr, endete vor mehr als 10 Minuten oder läuft schon weiter.",

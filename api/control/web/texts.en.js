@@ -558,6 +558,7 @@ export default {
   "error.lane_reserved": "The lane is being sold: a POS has reserved it. End the reservation first, or choose another.",
   "error.lane_not_clear": "The last customer may still be on the lane.",
   "error.lane_not_usable": "The lane's hardware is not in working order.",
+  "error.lane_lacks_capability": "The hardware of the lane is not reached, or cannot keep a session with an open end going.",
   "error.duration_out_of_range": "A session may have 1 to 480 minutes in all.",
   "error.no_time_left": "That would leave no time. To end the session, stop it.",
   "error.not_reopenable": "The session cannot be taken up again: it has no time left, ended more than 10 minutes ago, or goes on already.",

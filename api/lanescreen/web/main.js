@@ -5,6 +5,7 @@ import { Hours } from "/screens/hours.js";
 import { icon } from "/screens/icons.js";
 import { owedOf } from "/screens/openend.js";
 import { reached } from "/screens/recovery.js";
+import { guardReplaced } from "/screens/replaced.js";
 import { Stream } from "/screens/stream.js";
 import { loadTexts } from "/screens/texts.js";
 import { keepAwake } from "/screens/wakelock.js";
@@ -26,6 +27,7 @@ class Lane {
   session = null;
   purchase = null; // {purchase_id, phase, user_message}, the latest of the session
   ended = null; // the last session, until the next one
+  moved_to = ""; // the lane that it has moved to, and is on
   clear_ms = 0; // its time was up, and the lane has to be cleared within so long
   hours = new Hours(); // of the range
   #sentAt = 0;
@@ -33,12 +35,12 @@ class Lane {
   // receive applies a message, sent at that instant of now().
   receive(lane, sentAt) {
     if (this.session && lane.session?.session_id !== this.session.session_id) {
-      this.ended = this.phase === "waiting" ? null : this.session;
+      this.ended = this.phase === "waiting" && !lane.moved_to ? null : this.session;
     }
     if (lane.session) {
       this.ended = null;
     }
-    Object.assign(this, lane);
+    Object.assign(this, { moved_to: "" }, lane);
     this.#sentAt = sentAt;
   }
 
@@ -91,6 +93,7 @@ const base = location.pathname.replace(/\/$/, "");
 const t = await loadTexts("/lane/assets/");
 document.documentElement.lang = t.language;
 document.title = t("title");
+guardReplaced();
 
 const lane = new Lane();
 const help = new Help(t, base, lane, byId("help"));

@@ -1,5 +1,5 @@
-// The button that buys more time at one touch: 15 minutes, or what comes next to it among the quantities that are sold. It is
-// there where the range sells time to the session.
+// The button that buys more time at one touch: 15 minutes, or as many as the session owes if that is more, or what comes next to it among the
+// quantities that are sold. It is there where the range sells time to the session.
 import { formatAmount, multiply, parseAmount } from "/screens/amount.js";
 import { element } from "/screens/element.js";
 import { icon } from "/screens/icons.js";
@@ -19,7 +19,7 @@ export class MoreTime {
   #session = "";
   #product = null; // for that session
   #expires = 0;
-  #fits = true; // what it offers, before the range closes
+  #offered = 0; // minutes; 0: nothing is sold, or not before the range closes
 
   constructor(t, base, lane, shop) {
     this.#t = t;
@@ -34,17 +34,26 @@ export class MoreTime {
     const id = purchasing && !held ? (session?.session_id ?? "") : this.#session;
     if (id !== this.#session) {
       [this.#session, this.#product, this.#expires] = [id, null, 0];
-      this.#draw();
     }
-    const fits = this.#product === null || quantityNextTo(MINUTES, this.#product) <= this.#lane.room(now);
-    if (fits !== this.#fits) {
-      this.#fits = fits;
+    const offered = this.#offer(now);
+    if (offered !== this.#offered) {
+      this.#offered = offered;
       this.#draw();
     }
     if (id !== "" && purchasing && now > this.#expires && !document.hidden) {
       this.#expires = now + RETRY;
       this.#fetch(id, now);
     }
+  }
+
+  // offer returns how many minutes it offers. Fewer than are owed would be refused: owes_more.
+  #offer(now) {
+    if (this.#product === null) {
+      return 0;
+    }
+    const owed = Math.ceil((this.#lane.owed(now) ?? 0) / 60_000);
+    const n = quantityNextTo(Math.max(MINUTES, owed), this.#product);
+    return n <= this.#lane.room(now) ? n : 0;
   }
 
   async #fetch(session, now) {
@@ -55,20 +64,20 @@ export class MoreTime {
       }
       this.#product = product ?? null;
       this.#expires = now + LIFETIME;
-      this.#draw();
+      this.#offered > 0 && this.#product && this.#draw(); // the price may be another one
     } catch {
       // The shop says why when it is opened; here the last known price stays, and the POS has the last word.
     }
   }
 
   #draw() {
-    this.element.hidden = this.#product === null || !this.#fits;
+    this.element.hidden = this.#offered === 0;
     if (this.element.hidden) {
       this.element.replaceChildren();
       return;
     }
     const t = this.#t;
-    const n = quantityNextTo(MINUTES, this.#product);
+    const n = this.#offered;
     // With plain spaces: the name of the button has to be what is seen on it, to the letter.
     const price = formatAmount(multiply(parseAmount(this.#product.price), n), t.language, this.#lane.currency).replaceAll("\u00a0", " ");
     const shown = t("more_time", { n });

@@ -36,7 +36,7 @@ export class StateView {
   show() {
     const lane = this.#lane;
     const state = this.#state();
-    const drawn = JSON.stringify([state, lane.session?.session_id, lane.session?.duration, lane.session?.paused_by_hold, lane.phase, lane.held, lane.purchasing]);
+    const drawn = JSON.stringify([state, lane.session?.session_id, lane.session?.duration, lane.session?.paused_by_hold, lane.phase, lane.held, lane.purchasing, lane.moved_to]);
     if (drawn !== this.#drawn) {
       const announce = this.#drawn !== "";
       this.#drawn = drawn;
@@ -58,7 +58,7 @@ export class StateView {
       }
       this.#endedAt = lane.ended ? this.#endedAt || clock() : 0;
       if (lane.clearLeft(clock()) > 0 || (lane.ended && clock() - this.#endedAt < FAREWELL)) {
-        return "over";
+        return lane.ended && lane.moved_to ? "moved" : "over";
       }
       if (lane.reserved) {
         return "reserved";
@@ -80,7 +80,7 @@ export class StateView {
 
   #values() {
     const session = this.#lane.session ?? this.#lane.ended;
-    return { name: session?.customer_name ?? "", n: session?.duration ?? 0, lane: this.#lane.name };
+    return { name: session?.customer_name ?? "", n: session?.duration ?? 0, lane: this.#lane.name, to: this.#lane.moved_to };
   }
 
   #view(state) {
@@ -101,6 +101,7 @@ export class StateView {
       case "after_hours":
       case "loading":
       case "over":
+      case "moved":
       case "closed":
       case "barred":
         return element("section.quiet", {}, title, explained);
@@ -150,7 +151,7 @@ export class StateView {
   // tick updates the time left.
   tick(now) {
     const { state } = document.body.dataset; // of these no message tells the end
-    if (["over", "idle", "shut", "after_hours"].includes(state) && this.#state() !== state) {
+    if (["over", "moved", "idle", "shut", "after_hours"].includes(state) && this.#state() !== state) {
       this.show();
       return;
     }
@@ -197,5 +198,5 @@ export class StateView {
   }
 }
 
-const SIGNS = { paused: "pause", over: "check", grace: "hourglass", beyond: "play" };
+const SIGNS = { paused: "pause", over: "check", moved: "leave", grace: "hourglass", beyond: "play" };
 const LOCKED = ["ceasefire", "closed", "barred"]; // the states of a ceasefire

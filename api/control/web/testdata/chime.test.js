@@ -2,14 +2,24 @@ import assert from "node:assert/strict";
 import { mock, test } from "node:test";
 
 let gesture = () => {};
-globalThis.document = { addEventListener: (_, listener) => (gesture = listener) };
+let shown = () => {};
+globalThis.document = { hidden: false, addEventListener: (type, listener) => (type === "visibilitychange" ? (shown = listener) : (gesture = listener)) };
 globalThis.window = globalThis;
 let heard = [];
-globalThis.AudioContext = class {
+let audio;
+globalThis.AudioContext = class extends EventTarget {
   state = "suspended";
   currentTime = 0;
+  constructor() {
+    super();
+    audio = this;
+  }
   async resume() {
-    this.state = "running";
+    this.become("running");
+  }
+  become(state) {
+    this.state = state;
+    this.dispatchEvent(new Event("statechange"));
   }
 };
 globalThis.OscillatorNode = class {
@@ -52,6 +62,24 @@ test("a chime is played at once, and again and again until it is shown no more",
   chime.show([]);
   mock.timers.tick(60_000);
   assert.equal(played(), "");
+});
+
+test("chimes that the device silences are said to be blocked, and go on once the page is seen or touched", async () => {
+  const chime = new Chime();
+  await gesture();
+  let changes = 0;
+  chime.onChange = () => changes++;
+  chime.show(["help"]);
+  played();
+  audio.become("interrupted");
+  assert.ok(chime.isBlocked);
+  assert.equal(changes, 1, "it is shown");
+  mock.timers.tick(10_000);
+  assert.equal(played(), "");
+  await shown();
+  assert.equal(played(), "880 1175");
+  assert.deepEqual([chime.isBlocked, changes], [false, 2]);
+  chime.show([]);
 });
 
 test("chimes that are turned off are silent", async () => {
