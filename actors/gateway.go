@@ -243,16 +243,20 @@ func (g *Gateway) afterSuspend(slept time.Duration) {
 	g.log.Warn().Dur("slept", slept).Msg("the machine was suspended; every timer is armed anew")
 	for _, r := range g.running() {
 		r.addresses.sendRoot(&toAllLanes{&rearm{}})
+		r.delivery.ClockSet(0)
 	}
 }
 
-// afterClockStep: the wall clock was set, or has drifted. Nothing runs by it; the checkpoint keeps the new
-// relation of the clocks.
+// afterClockStep: the wall clock was set, or has drifted. No session runs by it; the checkpoint keeps the new
+// relation of the clocks. Events that failed are due by it.
 func (g *Gateway) afterClockStep(by time.Duration) {
 	g.metrics.ClockSteps.Inc()
 	g.clockSteps.Add(1)
 	g.log.Warn().Dur("by", by).Msg("the wall clock was set, or has drifted; no session's time changes by it")
 	g.CheckpointAll()
+	for _, r := range g.running() {
+		r.delivery.ClockSet(by)
+	}
 }
 
 // ClockChanges returns how often the machine was suspended, and how often its wall clock was set, since the start.

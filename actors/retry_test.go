@@ -636,3 +636,75 @@ func TestManyAttemptsThatHangKeepEachLaneForAMinute(t *testing.T) {
 		require.Equal(t, many, started)
 	}, withLanes(many), withWebhook(webhook), withDelivery(many, 10_000), withRetries)
 }
+
+// failsAt has every attempt fail, at the time of the machine's clock.
+func (w *fakeWebhook) failsAt(now func() lanes.Instant) {
+	w.setReply(func(context.Context, lanes.Event) lanes.Attempt {
+		return lanes.Attempt{At: now().Wall, Error: lanes.Unreachable}
+	})
+}
+
+// A wall clock that is set back after a delivery failed keeps nothing waiting until it shows that time again:
+// neither the event, which is due as long after its attempt as before, nor those behind it.
+func TestRetriesWhenTheWallClockIsSetBack(t *testing.T) {
+	for _, while := range []string{"running", "down", "rebooting"} {
+		for _, step := range []time.Duration{-2 * time.Hour, -90 * time.Second} {
+			t.Run(while+" "+step.String(), func(t *testing.T) {
+				webhook := &fakeWebhook{}
+				runFixture(t, func(t *testing.T, f *fixture) {
+					webhook.failsAt(f.clock.Now)
+					session := f.create(0, 30)
+					synctest.Wait()
+					require.Len(t, webhook.arrivals(), 1)
+					webhook.setReply(nil)
+					f.setClock(while, step)
+					f.pause(session)
+					f.advance(30 * time.Second)
+					log, got := f.eventLog(), webhook.arrivals()[1:]
+					require.Len(t, got, len(log), "all of the lane")
+					require.Contains(t, got, arrival{log[0].Event.ID, true}, "later ones may have passed it")
+					require.Contains(t, got, arrival{log[2].Event.ID, false})
+					require.Zero(t, f.retrying())
+				}, withWebhook(webhook), withRetries)
+			})
+		}
+	}
+}
+
+// What was to come again minutes later does so, and neither earlier nor when the wall clock, which is set back
+// meanwhile, shows that time again.
+func TestALaterRetryWhenTheWallClockIsSetBack(t *testing.T) {
+	for _, while := range []string{"running", "down", "rebooting"} {
+		t.Run(while, func(t *testing.T) {
+			webhook := &fakeWebhook{}
+			runFixture(t, func(t *testing.T, f *fixture) {
+				webhook.failsAt(f.clock.Now)
+				f.create(0, 30)
+				f.advance(10 * time.Second)
+				require.Len(t, webhook.arrivals(), 2, "the next time is in 5 minutes")
+				f.setClock(while, -2*time.Hour)
+				again := arrival{f.logEntry(1).Event.ID, true}
+				f.advance(4 * time.Minute)
+				require.NotContains(t, webhook.arrivals(), again)
+				f.advance(2 * time.Minute)
+				require.Contains(t, webhook.arrivals(), again)
+			}, withWebhook(webhook), withRetries)
+		})
+	}
+}
+
+// What is due, and those that have waited for long enough, go as soon as the machine wakes.
+func TestRetriesAfterASuspend(t *testing.T) {
+	webhook := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		webhook.failsAt(f.clock.Now)
+		f.create(0, 30)
+		f.advance(10 * time.Second)
+		require.Len(t, webhook.arrivals(), 2, "one of them waits for a minute, and the other for 5")
+		webhook.setReply(nil)
+		f.clock.Suspend(10 * time.Minute)
+		f.advance(2 * time.Second)
+		require.Len(t, webhook.arrivals(), 4)
+		require.Zero(t, f.retrying())
+	}, withWebhook(webhook), withRetries)
+}

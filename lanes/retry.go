@@ -98,5 +98,14 @@ func (a Attempt) refusesEvent() bool {
 	return a.Status/100 == 4
 }
 
+// OrderKept reports whether at now later events still wait for one that HoldsUntil then. One that would hold them for
+// longer than OrderKeptFor failed before the wall clock was set back: they do not wait until it shows that time again.
+func OrderKept(until, now time.Time) bool {
+	left := until.Sub(now)
+	return 0 < left && left <= OrderKeptFor
+}
+
 // Late reports whether later events of its lane or its session may have been sent before an attempt that begins at now.
-func (d Delivery) Late(now time.Time) bool { return len(d.Earlier) > 0 && !now.Before(d.HoldsUntil()) }
+func (d Delivery) Late(now time.Time) bool {
+	return len(d.Earlier) > 0 && !OrderKept(d.HoldsUntil(), now)
+}

@@ -169,6 +169,7 @@ func TestHowLongAFailedEventHoldsOthers(t *testing.T) {
 	again := event.Reopened()
 	require.False(t, again.Late(firstAttemptAt.Add(time.Minute-1)))
 	require.True(t, again.Late(firstAttemptAt.Add(time.Minute)))
+	require.True(t, again.Late(firstAttemptAt.Add(-1)), "the clock was set back: those behind it have gone")
 
 	event.Attempt.Error = lanes.Dropped + ": more than 10 events waited"
 	require.Zero(t, event.HoldsUntil(), "it left its order when it was dropped")

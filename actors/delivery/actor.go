@@ -41,7 +41,8 @@ type (
 		cursor uint64
 		holds  bool // it awaits its retry, and later events of its lane wait for it
 	}
-	ring struct{ life *Actor } // the alarm
+	ring  struct{ life *Actor } // the alarm
+	rearm struct{}              // the clocks do not agree with the alarm any more
 )
 
 func (b *outbox) newActor() *Actor {
@@ -84,6 +85,8 @@ func (e *Actor) Receive(self *actor.PID, message any) {
 		if m.life == e {
 			e.alarmAt = time.Time{}
 		}
+	case *rearm:
+		e.alarmAt = time.Time{}
 	case *resume:
 		if m.life == e {
 			e.again.paused = false

@@ -233,6 +233,15 @@ func (d *Delivery) Resume() {
 	}
 }
 
+// ClockSet has what is due and what waits looked at anew: the wall clock was set by so much, or the machine was
+// suspended, by 0, while the alarms stood still.
+func (d *Delivery) ClockSet(by time.Duration) {
+	for _, to := range *d.outboxes.Load() {
+		to.box.retries.clockSet(by)
+		to.box.send(&rearm{})
+	}
+}
+
 // Close stops the actors: no event of the queues is attempted any more. Attempts and purchases under way have
 // within to end.
 func (d *Delivery) Close(ctx context.Context, within time.Duration) (err error) {

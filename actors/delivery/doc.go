@@ -10,6 +10,7 @@
 //	Append      an event enters the log: to which webhooks it goes, or why to none
 //	Settle      a write with events has an outcome     Announce   it is saved: its events are queued
 //	Rearrange   the configuration was reloaded         Resume     webhooks that answered 410 are called again
+//	ClockSet    the wall clock was set, or the machine was suspended
 //	Receives, PurchaseSlot, SendNow, Record   a purchase or a simulated event, which passes all others
 //	EventLog    the event log as its readers see it, who may have events sent again
 //	Health, LevelAt, Waiting   how the delivery is doing

@@ -48,18 +48,23 @@ func newRetrySchedule(pending []lanes.Logged, now time.Time) *retrySchedule {
 	return s
 }
 
-// add schedules a saved event that awaits its retry.
+// add schedules a saved event that awaits its retry. One that is further away than when it failed is so because
+// the wall clock was set back meanwhile: it is due as long after now as it was to be after its attempt.
 func (s *retrySchedule) add(event lanes.Logged, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.forget(event.Cursor)
-	heap.Push(&s.due, dueEvent{dueSecond(event.Attempt.RetryAt), event.Cursor})
+	at := event.Attempt.RetryAt
+	if latest := now.Add(at.Sub(event.Attempt.At)); at.After(latest) {
+		at = latest
+	}
+	heap.Push(&s.due, dueEvent{dueSecond(at), event.Cursor})
 	until := event.HoldsUntil()
 	switch {
 	case until.IsZero(): // nothing waits for it, or not any more
 		delete(s.held, event.Cursor)
 	// after its first attempt it holds others, however late that is saved
-	case until.After(now), len(event.Earlier) == 0:
+	case lanes.OrderKept(until, now), len(event.Earlier) == 0:
 		s.held[event.Cursor] = heldBack{event.Event.Lane, event.Event.Session, until}
 	}
 }
@@ -131,6 +136,16 @@ func (s *retrySchedule) makeAllDue(now time.Time) {
 	heap.Init(&s.due)
 }
 
+// clockSet keeps the events due in as long as before, though the wall clock was set by so much. One that was set
+// ahead has made them due earlier, which does no harm.
+func (s *retrySchedule) clockSet(by time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.due {
+		s.due[i].at += min(0, int64(by/time.Second))
+	}
+}
+
 // holding returns the events that later ones wait for.
 func (s *retrySchedule) holding() map[uint64]heldBack {
 	s.mu.Lock()
@@ -157,7 +172,7 @@ func (s *retrySchedule) release(now time.Time) (cursors []uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for cursor, h := range s.held {
-		if _, underWay := s.underWay[cursor]; !underWay && !now.Before(h.until) {
+		if _, underWay := s.underWay[cursor]; !underWay && !lanes.OrderKept(h.until, now) {
 			cursors = append(cursors, cursor)
 			delete(s.held, cursor)
 		}
