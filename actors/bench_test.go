@@ -237,7 +237,7 @@ func populatedRange(g *Gateway, laneCount int) *Range {
 	first := layout.Lanes[0].ID
 	holds := lanes.Holds{}.Set(lanes.Scope{Kind: lanes.OverLane, ID: first}, "sam", now.Wall)
 	r.holds.Store(&holds)
-	r.delivery = delivery.Open(delivery.Deps{Clock: g.clock, Metrics: g.metrics}, nil, nil)
+	r.delivery = delivery.Open(delivery.Deps{Clock: g.clock, Metrics: g.metrics}, nil, nil, "")
 	r.committer = unsavedCommitter(g, lanes.Lane{ID: first})
 	return r
 }

@@ -73,7 +73,7 @@ func (g *Gateway) recover(ctx context.Context, s Settings, epoch uint64) (*Range
 		Life: r.life, Clock: r.clock, Log: r.log, Lanes: r.named, Metrics: r.metrics, Committer: r.committer,
 		Read: r.Entries,
 		Send: r.tree.Send, Stop: r.tree.Stop,
-	}, s.Receivers, loaded.Pending)
+	}, s.Receivers, loaded.Pending, loaded.Checkpoint.Heir)
 	r.once = &idempotency.Once{
 		Keys: r.keys, Life: r.life, Now: r.clock.Now, ForgetEvery: checkpointEvery, Refused: r.metrics.KeysRefused,
 		Read: r.Answer,

@@ -310,6 +310,51 @@ func TestTheOnlyWebhookBecomesTheFirstOfSeveral(t *testing.T) {
 	}
 }
 
+// A list is replaced by one webhook without a name: what waits for the one that decided purchases goes on there, and
+// what it had can be sent again, after further restarts too. What waits for the others is not sent.
+func TestOneOfSeveralBecomesTheOnlyWebhook(t *testing.T) {
+	for name, change := range map[string]func(f *fixture, to func(*Settings)){
+		"reload": func(f *fixture, to func(*Settings)) { require.NoError(f, f.reload(false, to)) },
+		"restart": func(f *fixture, to func(*Settings)) {
+			f.kill()
+			to(&f.settings)
+			f.start()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pos, books := &fakeWebhook{}, &fakeWebhook{}
+			runFixture(t, func(t *testing.T, f *fixture) {
+				f.stop(f.create(1, 30))
+				synctest.Wait()
+				before := len(pos.kinds())
+				releasePOS, releaseBooks := pos.block(), books.block()
+				session := f.create(0, 30)
+				f.pause(session)
+				synctest.Wait()
+				change(f, receivers(configured("", pos, true)))
+				releasePOS()
+				releaseBooks()
+				f.stop(session)
+				f.advance(time.Minute)
+				require.Equal(t, []lanes.Kind{
+					lanes.SessionCreated, lanes.SessionStarted, lanes.SessionPaused, lanes.SessionStopped,
+				}, pos.kinds()[before:])
+				require.NotContains(t, books.kinds(), lanes.SessionPaused)
+				for range 2 {
+					f.restart()
+					before, of := len(pos.kinds()), f.deliveries()[1]
+					require.Equal(t, "pos", of.Webhook)
+					require.NoError(t, f.RedeliverOne(f.requestContext(), of.Cursor, nil))
+					f.advance(time.Second)
+					require.Equal(t, []lanes.Kind{of.Event.Kind}, pos.kinds()[before:])
+				}
+			}, func(f *fixture) {
+				receivers(configured("books", books, false), configured("pos", pos, true))(&f.settings)
+			})
+		})
+	}
+}
+
 // Events that wait for a webhook which the configuration does not have after a restart are recorded as not sent.
 func TestAWebhookThatIsMissingAfterARestart(t *testing.T) {
 	pos, books := &fakeWebhook{}, &fakeWebhook{}

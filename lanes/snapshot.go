@@ -25,6 +25,9 @@ type Checkpoint struct {
 	// store.Placed in which it was given.
 	LogID uint64 `json:"log_id,omitempty"`
 	Place string `json:"place,omitempty"`
+	// Heir is the webhook that a single one without a name succeeds, or has succeeded: what waits for it, and what the
+	// event log has of it, is then for that one. Empty: the range never had a webhook with a name.
+	Heir string `json:"heir,omitempty"`
 }
 
 // MaxLogID is the highest LogID.

@@ -112,6 +112,7 @@ type Committer struct {
 	retention  clock.Retention
 	n          uint64 // of the last durable flush in this epoch
 	logID      uint64 // see LogID
+	heir       string // see SetHeir
 	lastEvent  uint64
 	lastEnded  uint64
 	savedEnded uint64 // the highest cursor of the history that is durable
@@ -159,7 +160,7 @@ type Config struct {
 func New(config Config, loaded store.Recovered) *Committer {
 	c := &Committer{
 		Config: config, checkpoint: true, retention: clock.NewRetention(config.Clock, loaded.Checkpoint),
-		logID:     loaded.Checkpoint.LogID,
+		logID: loaded.Checkpoint.LogID, heir: loaded.Checkpoint.Heir,
 		lastEvent: loaded.LastEvent, lastEnded: loaded.LastEnded, lastAct: loaded.LastAct, savedEnded: loaded.LastEnded,
 		savedEvent: loaded.LastEvent, listedEvent: loaded.LastEvent, newest: &eventBatch{saved: make(chan struct{})},
 		holds:       HoldRecord{Holds: loaded.Holds},

@@ -68,10 +68,20 @@ func (c Config) place() string {
 	return ""
 }
 
+// SetHeir has checkpoints bear that name, from the next flush on: before an event for the webhook is saved.
+func (c *Committer) SetHeir(webhook string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.heir != webhook {
+		c.heir, c.checkpoint = webhook, true
+	}
+}
+
 // reading is a checkpoint of now. c.mu is held.
 func (c *Committer) reading() lanes.Checkpoint {
 	reading := clock.Read(c.Clock)
 	reading.LogID, reading.Place = c.logID, c.place()
+	reading.Heir = c.heir
 	return reading
 }
 

@@ -54,14 +54,14 @@ type Delivery struct {
 type Producer func() *Actor
 
 // Open begins with the events that were loaded: pending are those that are not attempted, await their retry
-// or are to be sent again. Nothing is sent before the Actors run.
-func Open(deps Deps, receivers []Receiver, pending []lanes.Logged) *Delivery {
+// or are to be sent again. heir is that of the last lanes.Checkpoint. Nothing is sent before the Actors run.
+func Open(deps Deps, receivers []Receiver, pending []lanes.Logged, heir string) *Delivery {
 	d := &Delivery{
 		Deps: deps, purchaseSlots: semaphore.NewWeighted(PurchaseSlots),
 		redelivering: make(chan struct{}, 1),
 	}
 	d.attempting, d.endAttempts = context.WithCancel(deps.Life)
-	d.openOutboxes(receivers, pending)
+	d.openOutboxes(receivers, pending, heir)
 	return d
 }
 

@@ -52,7 +52,7 @@ func TestARetryWithoutItsRecordIsGivenUp(t *testing.T) {
 	d := Open(Deps{
 		Life: t.Context(), Clock: clocktest.New(), Metrics: metrics.New(registry), Log: zerolog.Nop(),
 		Read: func(context.Context, uint64, int) ([]lanes.Logged, error) { return nil, nil },
-	}, nil, nil)
+	}, nil, nil, "")
 	box := d.outboxOf("")
 	box.retries.addAgain([]uint64{1000}, d.Clock.Now().Wall)
 	due := box.retries.take(d.Clock.Now().Wall.Add(time.Second), 10)

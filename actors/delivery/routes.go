@@ -37,14 +37,16 @@ func atLeastOne(receivers []Receiver) []Receiver {
 }
 
 // openOutboxes makes the outboxes at the start: those of its webhooks, and one for each other that pending
-// events are for.
-func (d *Delivery) openOutboxes(receivers []Receiver, pending []lanes.Logged) {
+// events are for. A webhook without a name goes on for the heir of the last lanes.Checkpoint.
+func (d *Delivery) openOutboxes(receivers []Receiver, pending []lanes.Logged, lastHeir string) {
 	var routes outboxes
 	for _, to := range atLeastOne(receivers) {
 		routes = append(routes, route{receiver: to})
 	}
-	if heir := &routes[successor(atLeastOne(receivers))]; heir.receiver.Name != "" {
+	if heir := routes.successor(); heir.receiver.Name != "" {
 		heir.former = []string{""}
+	} else if lastHeir != "" {
+		heir.former = []string{lastHeir}
 	}
 	sorted := map[string][]lanes.Logged{}
 	for _, event := range pending {
@@ -72,7 +74,7 @@ func (d *Delivery) rearrange(receivers []Receiver) (added []*outbox) {
 			before = slices.Delete(before, at, at+1)
 		}
 	}
-	heir, formerHeir := successor(receivers), before.successor()
+	heir, formerHeir := successor(receivers), before.successor().box
 	for i, to := range receivers {
 		take(i, slices.IndexFunc(before, func(was route) bool { return was.receiver.Name == to.Name }))
 	}
@@ -98,6 +100,9 @@ func (d *Delivery) rearrange(receivers []Receiver) (added []*outbox) {
 }
 
 func (d *Delivery) putOutboxes(routes outboxes) {
+	if heir := routes.successor().receiver.Name; heir != "" {
+		d.Committer.SetHeir(heir)
+	}
 	d.outboxes.Store(&routes)
 	for _, to := range routes {
 		d.Metrics.ShowWebhook(to.receiver.Name)
@@ -107,15 +112,15 @@ func (d *Delivery) putOutboxes(routes outboxes) {
 	}
 }
 
-// successor returns the outbox that goes on when the range is to have a single webhook without a name.
-func (o outboxes) successor() *outbox {
+// successor returns the route that goes on when the range is to have a single webhook without a name.
+func (o outboxes) successor() *route {
 	var receivers []Receiver
 	for _, to := range o {
 		if !to.removed {
 			receivers = append(receivers, to.receiver)
 		}
 	}
-	return o[successor(receivers)].box
+	return &o[successor(receivers)]
 }
 
 // find returns the route of the webhook with that name, nil for one that the range has not had since it was

@@ -367,6 +367,7 @@ func checkpoints() *rapid.Generator[lanes.Checkpoint] {
 	return rapid.Custom(func(t *rapid.T) lanes.Checkpoint {
 		c := lanes.Checkpoint{At: instants().Draw(t, "at"), Boot: names().Draw(t, "boot")}
 		c.LogID, c.Place = rapid.Uint64Range(0, lanes.MaxLogID).Draw(t, "log"), names().Draw(t, "place")
+		c.Heir = names().Draw(t, "heir")
 		if rapid.Bool().Draw(t, "has an offset") {
 			c.Offset = &lanes.Offset{
 				Ahead: time.Duration(rapid.Int64().Draw(t, "ahead")),
