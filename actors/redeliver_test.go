@@ -126,6 +126,46 @@ func TestARedeliverySurvivesACrash(t *testing.T) {
 	}, withWebhook(webhook))
 }
 
+// A restart cuts off the first delivery of an event that was not sent when it happened, and that somebody has asked
+// for. The receiver may have taken it: it is on record, and the next one says so. What it took before is not sent
+// once more.
+func TestARedeliveryThatAStopCutsOffIsOnRecord(t *testing.T) {
+	for name, options := range map[string][]option{"without retries": nil, "with retries": {withRetries}} {
+		t.Run(name, func(t *testing.T) {
+			webhook := &fakeWebhook{}
+			runFixture(t, func(t *testing.T, f *fixture) {
+				f.create(0, 30)
+				synctest.Wait()
+				require.NoError(t, f.reload(false, func(s *Settings) { only(s).Webhook = webhook }))
+				webhook.setReply(func(ctx context.Context, event lanes.Event) lanes.Attempt {
+					if event.Kind == lanes.SessionStarted {
+						<-ctx.Done()
+						return lanes.Attempt{At: event.At, Error: lanes.Interrupted + ": given up"}
+					}
+					return lanes.Attempt{At: event.At, Status: 200}
+				})
+				require.Equal(t, 2, f.redeliver(0, 2).Events)
+				require.Len(t, webhook.entries, 2)
+				stopped := time.Now()
+				f.shutDown()
+				require.LessOrEqual(t, time.Since(stopped), lastAttempts, "it takes no longer for that")
+				webhook.setReply(nil)
+				f.start()
+				f.advance(time.Second)
+				require.Len(t, webhook.entries, 3)
+				require.Equal(t, lanes.SessionStarted, webhook.entries[2].Event.Kind)
+				require.True(t, webhook.entries[2].Redelivered())
+				var outcomes []string
+				for _, attempt := range f.logEntry(2).Earlier {
+					outcomes = append(outcomes, attempt.Outcome())
+				}
+				require.Equal(t, []string{"not_sent", "interrupted"}, outcomes)
+				require.Equal(t, "delivered", f.logEntry(2).Attempt.Outcome())
+			}, options...)
+		})
+	}
+}
+
 // Whoever asks again for what is going to be sent has it sent once.
 func TestARedeliveryThatWaitsIsNotDoubled(t *testing.T) {
 	webhook := &fakeWebhook{}

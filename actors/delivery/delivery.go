@@ -19,8 +19,13 @@ import (
 	"rangegate/lanes"
 )
 
-// PurchaseSlots is how many purchases of a range may be under way, beside its other events.
-const PurchaseSlots = 16
+const (
+	// PurchaseSlots is how many purchases of a range may be under way, beside its other events.
+	PurchaseSlots = 16
+	// cutOffWithin is how long Close waits for attempts that it has cut off. They end at once, unless the store
+	// does not take their mark.
+	cutOffWithin = 100 * time.Millisecond
+)
 
 // Deps is what a Delivery needs of its range.
 type Deps struct {
@@ -44,7 +49,7 @@ type Delivery struct {
 	outboxes      atomic.Pointer[outboxes]
 	underWay      attemptsUnderWay
 	purchaseSlots *semaphore.Weighted
-	attempting    context.Context // of what the queues attempt: Life, until Drop ends it
+	attempting    context.Context // of what the queues attempt: Life, until Close ends it
 	endAttempts   context.CancelFunc
 	redelivering  chan struct{} // of one: the request that has events sent again; see redeliverAlone
 	closing       atomic.Bool
@@ -243,7 +248,7 @@ func (d *Delivery) ClockSet(by time.Duration) {
 }
 
 // Close stops the actors: no event of the queues is attempted any more. Attempts and purchases under way have
-// within to end.
+// within to end. Attempts that have not are cut off, and what came of them is saved like any other outcome.
 func (d *Delivery) Close(ctx context.Context, within time.Duration) (err error) {
 	d.closing.Store(true)
 	for _, to := range *d.outboxes.Load() {
@@ -255,6 +260,10 @@ func (d *Delivery) Close(ctx context.Context, within time.Duration) (err error) 
 	defer cancel()
 	_ = d.AwaitAttempts(attempts)
 	_ = awaitFree(attempts, d.purchaseSlots, PurchaseSlots)
+	d.endAttempts()
+	ends, cancelEnds := context.WithTimeout(ctx, cutOffWithin)
+	defer cancelEnds()
+	_ = d.AwaitAttempts(ends)
 	return err
 }
 
@@ -274,10 +283,9 @@ func (d *Delivery) AwaitAttempts(ctx context.Context) (err error) {
 }
 
 // Drop makes the events final that are not delivered and never will be, as the range leaves the
-// configuration: call it after Close. Attempts that are still under way are cut off, and what came of them is
-// saved first, so that nothing is left that awaits its retry. The records stay in the store.
+// configuration: call it after Close. What came of the attempts that Close has cut off is saved first, so that
+// nothing is left that awaits its retry. The records stay in the store.
 func (d *Delivery) Drop(ctx context.Context) error {
-	d.endAttempts()
 	err := cmp.Or(d.AwaitAttempts(ctx), d.Committer.Drain(ctx))
 	now, farAhead := d.Clock.Now().Wall, time.Unix(1<<40, 0) // when every retry is due
 	dropped := lanes.Attempt{At: now, Error: lanes.Dropped + ": the range was taken out of the configuration"}

@@ -35,5 +35,6 @@
 //	too many events wait     the oldest are recorded as dropped
 //	the webhook answers 410  events are recorded as not sent until a reload
 //	the webhook is removed   what waits for it is recorded as not sent
+//	the range stops          attempts that take too long are cut off, and on record
 //	a crash                  an attempt that was marked stays interrupted, and is retried if there is a policy
 package delivery

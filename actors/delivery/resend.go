@@ -165,7 +165,8 @@ func (b *outbox) readRetries(cursors []uint64) (events []*lanes.Logged, settled 
 
 // sendAgain sends events one after the other, and saves what came of them, several in one write. Nothing is
 // saved before: after a crash those without an outcome are sent once more. While the range stops they stay
-// pending: retries are put back. It returns the events that no later one waits for any more.
+// pending: retries are put back. So does one whose attempt is cut off then, with that attempt on record: the
+// receiver may have taken it. It returns the events that no later one waits for any more.
 func (b *outbox) sendAgain(batch []*lanes.Logged) (settled []uint64) {
 	d := b.d
 	var sent []lanes.Logged
@@ -191,12 +192,12 @@ func (b *outbox) sendAgain(batch []*lanes.Logged) (settled []uint64) {
 			}
 			late := b.receiver().Retry.Enabled() && event.Late(d.Clock.Now().Wall)
 			attempt, answer := b.attempt(d.attempting, b.receiver(), event, late)
-			if d.attempting.Err() != nil && attempt.Error != "" { // it was cut off
-				b.putBack(batch[i:])
-				break
-			}
 			event.Attempt = &attempt
-			event = b.decide(event, answer)
+			if d.attempting.Err() != nil && attempt.Error != "" { // it was cut off
+				event.Again, attempt.RetryAt = e.Again, e.Attempt.RetryAt
+			} else {
+				event = b.decide(event, answer)
+			}
 			if retried {
 				d.Metrics.Retried.WithLabelValues(attempt.Outcome(), event.Webhook).Inc()
 			} else {
