@@ -22,16 +22,29 @@ export async function device(options = {}) {
 }
 
 // giveTime runs in a page: what asks "sure?", what was done and its Undo, and the second button of one that is held down stay 20 times as long, as
-// a busy machine comes to press them so much later. A request's answer may take 20 times as long: some stories hold it back.
+// a busy machine comes to press them so much later; so does the click that follows a press, and a stream that says nothing. A request's answer
+// may take 20 times as long: some stories hold it back. What is refused because the store takes its time is sent again, as a user does: nothing
+// was changed. A ceasefire is not: the page itself sends it again, and stories count that.
 function giveTime() {
-  const { setTimeout } = window;
+  const { setTimeout, fetch } = window;
   const { timeout } = AbortSignal;
   const calledFrom = (modules) => modules.test(new Error().stack.split("\n")[3]);
   window.setTimeout = (act, ms, ...rest) => {
-    const isWaiting = [5_000, 10_000, 30_000].includes(ms) && calledFrom(/\/(confirmbutton|actionbutton|outcome|holdbutton)\.js/);
+    const isWaiting = ([5_000, 10_000, 30_000].includes(ms) && calledFrom(/\/(confirmbutton|actionbutton|outcome|holdbutton)\.js/)) ||
+      (ms === 1_000 && calledFrom(/\/beginbutton\.js/)) || (ms === 7_000 && calledFrom(/\/frames\.js/));
     return setTimeout(act, isWaiting ? 20 * ms : ms, ...rest);
   };
   AbortSignal.timeout = (ms) => timeout.call(AbortSignal, calledFrom(/\/(gateway|send)\.js/) ? 20 * ms : ms);
+  const isRepeated = (path) => /^\/(control\/api\/(sessions|lanes|starts)|lane)\b/.test(path);
+  window.fetch = async function again(path, options) {
+    const response = await fetch(path, options);
+    const code = response.status === 503 && isRepeated(path) ? (await response.clone().json().catch(() => null))?.code : "";
+    if (code !== "store_unavailable") {
+      return response;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    return again(path, options);
+  };
 }
 
 // open is a page of the device. A fault in its code, or something that its Content-Security-Policy keeps it from, ends the
