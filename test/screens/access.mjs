@@ -34,7 +34,7 @@ await story(async () => {
   const jo = await Lane.at(1);
   await jo.inState("idle");
   await look(jo.page, "lane: idle");
-  const first = (await sell(1, "Jo Smith")).session_id;
+  const first = (await sell(1, "Jo Smith", { warn_at_minutes: [5, 3] })).session_id; // so that its last time is as long as a look takes
   await jo.inState("running");
   await look(jo.page, "lane: running");
   await sell(2, "Ann Lee", { auto_start: false });
@@ -98,9 +98,9 @@ await story(async () => {
   await leave(1, 4.9);
   await look(jo.page, "lane: five minutes, help called");
   for (const scheme of ["dark", "light"]) {
-    await runDown(1, 0.9);
-    await jo.shows(/0:[0-5]\d left/);
-    await look(jo.page, "lane: last minute", [scheme]);
+    await runDown(1, 2.9);
+    await jo.shows(/2:[0-5]\d left/);
+    await look(jo.page, "lane: last minutes", [scheme]);
     await pos("POST", `/sessions/${first}/modify?time=60`); // a look takes its time
     await jo.page.locator("body:not([data-last])").waitFor();
   }
@@ -157,6 +157,7 @@ await story(async () => {
   await free.inState("closed");
   await look(free.page, "lane: closed");
   await free.isRed("CEASEFIRE");
+  await bahn.inState("closed");
   await bahn.isRed("FEUER EINSTELLEN");
   await ann.isRed("CEASEFIRE");
   await sell(5, "Cy Fox", { auto_start: false });

@@ -128,9 +128,8 @@ await story(async () => {
       assert.ok(status === 401 || status === 429, `${status}`);
     }
   };
-  await untilNext(8);
   await stranger.page.route("**/control/sign-in", async (route) => {
-    await untilNext(2); // also where the machine took longer for the press, and soon enough for the page, which waits for its answer
+    await untilNext(8); // from the request on, however long the press took, and soon enough for the page, which waits for its answer
     await route.continue();
   });
   await stranger.page.getByRole("button", { name: "Sign in" }).click();

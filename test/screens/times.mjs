@@ -38,7 +38,7 @@ export function milliseconds(shown) {
 }
 
 // LATE is how much later, in ms, a busy machine may read a message, or draw a second that has passed.
-const LATE = 10_000;
+export const LATE = 10_000;
 
 // errorOf is how much more a time that was shown at an instant is than there was: {least, most} in ms, as the deadline is known. A second that
 // has begun is shown, so up to a second more is right.
