@@ -18,11 +18,17 @@ await story(async () => {
   // taps does something by touches alone, and checks how many it took.
   const taps = async (n, ...touched) => {
     for (const control of touched) {
-      await page.locator(".many-actions[data-moved]").waitFor({ state: "detached" }); // presses count again
+      await control.waitFor();
+      await page.locator(".many-actions[data-moved], #panel[data-just-opened]").waitFor({ state: "detached" }); // presses count again
       await control.tap();
       await page.waitForTimeout(400); // as a finger takes that presses another button
     }
     assert.equal(touched.length, n);
+  };
+  // turnTo taps a lane, and waits until the panel shows it: the fields are those of the lane before until then.
+  const turnTo = async (n) => {
+    await lane(n).tap();
+    await staff.panel.getByRole("heading", { name: `Lane ${n}` }).waitFor();
   };
 
   tell("A walk-in: the lane, and the minutes");
@@ -32,7 +38,7 @@ await story(async () => {
   await taps(2, lane(2), preset(30));
   await staff.says(2, "Walk-in 2");
   assert.deepEqual(await sessions().then((sold) => sold.map(({ duration, enable_purchasing }) => [duration, enable_purchasing])), [[45, true], [30, true]]);
-  await lane(3).tap();
+  await turnTo(3);
   assert.equal(await staff.panel.getByLabel("Another number").inputValue(), "30", "as the last one");
   await staff.panel.getByRole("button", { name: "Close", exact: true }).tap();
 
@@ -78,6 +84,7 @@ await story(async () => {
       await touches["double tap"](on, control);
       await eventually("it is longer", async () => (await minutes()) > before);
       await on.waitForTimeout(500); // in which more could arrive
+      await control.and(on.locator(":not([aria-busy])")).waitFor();
     } while (await on.evaluate(() => window.taps[1] - window.taps[0] >= 350));
     assert.equal(await minutes(), before + 15);
     await control.tap();
@@ -87,7 +94,7 @@ await story(async () => {
 
   tell("A double tap on +15 adds 15 minutes, wherever that stands: on the tile, in the panel, and on a phone among those who end next");
   await sellsOnce(page, staff.quick("15 minutes more", 1), minutesOf(1));
-  await lane(1).tap();
+  await turnTo(1);
   await page.waitForTimeout(1000); // at first the panel takes no double press at all
   await sellsOnce(page, staff.panel.getByRole("button", { name: "15 minutes more" }), minutesOf(1));
   await staff.panel.getByRole("button", { name: "Close", exact: true }).tap();
@@ -195,18 +202,18 @@ await story(async () => {
 
   tell("A name that was typed is not lost when the till sells the lane, nor when the sign-in ends");
   const name = staff.panel.getByLabel("Customer", { exact: true });
-  await lane(6).tap();
+  await turnTo(6);
   await name.fill("Cy Poe");
   await sell(6, "Ann Lee");
   await staff.panel.getByText("Cy Poe was not sold anything").waitFor();
-  await lane(3).tap();
+  await turnTo(3);
   assert.equal(await name.inputValue(), "Cy Poe");
   await staff.opened();
   await page.context().clearCookies();
   await preset(30).tap();
   await page.getByRole("button", { name: "Sign in" }).waitFor();
   await staff.signIn("sam");
-  await lane(3).tap();
+  await turnTo(3);
   assert.equal(await name.inputValue(), "Cy Poe");
   await staff.opened();
   await taps(1, preset(30));
@@ -238,7 +245,7 @@ await story(async () => {
     };
   };
   const sellTo = async (n, customer) => {
-    await lane(n).tap();
+    await turnTo(n);
     await name.fill(customer);
     await staff.opened();
     await preset(30).tap();
@@ -246,7 +253,7 @@ await story(async () => {
   let answer = await answerTo(() => sellTo(3, "Di Moe"));
   await sellTo(6, "Ed Lux");
   await staff.says(6, "Ed Lux");
-  await lane(5).tap();
+  await turnTo(5);
   await name.fill("Flo Ray");
   await staff.opened();
   await answer();
@@ -254,7 +261,7 @@ await story(async () => {
   await report.getByText(/Lane 3.*Di Moe/).waitFor();
   assert.ok(await staff.panel.getByRole("heading", { name: "Lane 5" }).isVisible());
   assert.equal(await name.inputValue(), "Flo Ray");
-  for (const serveNext of [() => lane(4).tap(), () => staff.panel.getByRole("button", { name: "Close", exact: true }).tap()]) {
+  for (const serveNext of [() => turnTo(4), () => staff.panel.getByRole("button", { name: "Close", exact: true }).tap()]) {
     answer = await answerTo(() => sellTo(5, "Flo Ray"));
     await staff.opened();
     await serveNext();
@@ -263,14 +270,14 @@ await story(async () => {
     assert.equal(await staff.panel.getByText("occupied").count(), 0);
     assert.equal(await staff.panel.locator("[aria-busy]").count(), 0);
     await report.getByRole("button", { name: "Close" }).tap();
-    await lane(2).tap();
-    await lane(4).tap();
+    await turnTo(2);
+    await turnTo(4);
     assert.equal(await name.inputValue(), "Flo Ray", "who was not sold anything is the next one to serve");
     await name.fill("");
   }
   const anyway = (place) => place.getByRole("button", { name: "Sell anyway" });
   answer = await answerTo(() => sellTo(5, "Flo Ray"));
-  await lane(4).tap();
+  await turnTo(4);
   await answer("after_closing");
   await anyway(report).tap();
   await staff.says(5, "Flo Ray");
@@ -292,11 +299,11 @@ await story(async () => {
   await undo.and(page.getByLabel("Undo: Lane 1: paused")).tap();
   await staff.inState(1, "running");
   const change = staff.panel.getByRole("spinbutton", { name: "Minutes to add" });
-  await lane(2).tap();
+  await turnTo(2);
   await change.fill("20");
   await staff.opened();
   answer = await answerTo(() => staff.panel.getByRole("button", { name: "Change", exact: true }).tap(), "/sessions/*/modify");
-  await lane(1).tap();
+  await turnTo(1);
   await change.fill("1");
   await answer();
   await report.getByText("Lane 2: +20 min").waitFor();

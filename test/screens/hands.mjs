@@ -109,9 +109,14 @@ export const clicks = {
 
 export const keys = {
   async Enter(page, control) {
-    await control.press("Enter");
+    await control.focus();
+    await pressKey(page, "Enter");
   },
   async Space(page, control) {
-    await control.press("Space");
+    await control.focus();
+    await pressKey(page, "Space");
   },
 };
+
+// pressKey presses a key, down and up in one go, so that it is no hold.
+export const pressKey = (page, key) => Promise.all([page.keyboard.down(key), page.keyboard.up(key)]);

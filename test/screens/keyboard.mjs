@@ -1,6 +1,7 @@
 // The control screen and the lane screen by keyboard alone: no mouse, and what is touched next is always in sight.
 import assert from "node:assert/strict";
 import { Control } from "./control.mjs";
+import { pressKey } from "./hands.mjs";
 import { Lane } from "./lane.mjs";
 import { device, eventually, open, scene, story, tell } from "./story.mjs";
 import { changeWorld, linked, sessionOn } from "./pos.mjs";
@@ -154,7 +155,7 @@ await story(async () => {
   await staff.alarm.getByText("Ceasefire: Bay B, all locked").waitFor();
   await staff.alarm.getByText("3 of 3 lanes have confirmed that they are locked.", { exact: true }).waitFor();
   await keys.to(staff.alarm.getByRole("button", { name: "Hold down to end: Bay B" }), "Shift+Tab");
-  await keys.press("Space");
+  await pressKey(page, "Space");
   const now = staff.alarm.getByRole("button", { name: "End it now: Bay B" });
   await keys.to(now);
   await now.and(page.locator(":not([aria-disabled])")).waitFor(); // it takes no press at first
