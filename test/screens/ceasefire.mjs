@@ -148,7 +148,8 @@ await story(async () => {
   });
   const asksForEnd = (request) => request.method() === "PUT" && request.postDataJSON().on === false;
   const answered = page.waitForResponse((response) => asksForEnd(response.request()));
-  await hold(page, endButton(staff), () => page.waitForRequest(asksForEnd));
+  const asked = page.waitForRequest(asksForEnd);
+  await hold(page, endButton(staff), () => asked);
   await staff.begin.press("Enter");
   await page.locator("body[data-unset]").waitFor();
   save();

@@ -193,9 +193,12 @@ async function ended(range, lanes, session) {
   assert.equal(response.status, 204);
 }
 
-// placesOf are the places of all tiles in the board, and whether they can be seen whole.
-function placesOf(page) {
-  return page.evaluate(() => {
+// placesOf are the places of all tiles in the board, and whether they can be seen whole, once nothing is said of lost contact: that takes some of
+// the height, and comes on a busy machine.
+async function placesOf(page) {
+  await page.locator("#contact").waitFor({ state: "hidden" });
+  return page.evaluate(async () => {
+    await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
     const main = document.getElementById("main");
     const frame = main.getBoundingClientRect();
     return [...document.querySelectorAll(".lane")].map((of) => {

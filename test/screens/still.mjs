@@ -17,6 +17,8 @@ await story(async () => {
     const places = () => page.evaluate(() => [...document.querySelectorAll(".lane")].map((of) => of.getBoundingClientRect().toJSON()));
     const before = await places();
     const moved = async () => (await places()).filter((place, i) => ["x", "y", "width", "height"].some((of) => Math.abs(place[of] - before[i][of]) >= 1)); // a part of a pixel is rounded
+    // drawn waits until the page has drawn what has changed, and has moved what it keeps still.
+    const drawn = () => page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
     // Nothing has moved, or no further than lane 5 needs to be in sight.
     const still = async (when) => {
       const top = await page.locator("#main").evaluate((of) => of.getBoundingClientRect().top);
@@ -29,7 +31,7 @@ await story(async () => {
     const missing = staff.alarm.locator(".headline", { hasText: /(Not reached: Lane 5|Nicht erreicht: Lane 5)$/ });
     await missing.waitFor();
     await page.locator("body:not([data-settling])").waitFor();
-    await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+    await drawn();
     await still("the alarm is there");
     const { y, height } = await missing.boundingBox();
     assert.ok(y >= 0 && y + height <= size[1], "it is in sight");
@@ -40,6 +42,7 @@ await story(async () => {
     const end = JSON.stringify(await endButton(staff).boundingBox());
     await changeWorld("/lane/5/within-reach");
     await missing.waitFor({ state: "detached" });
+    await drawn();
     await still("all have confirmed");
     assert.equal(JSON.stringify(await endButton(staff).boundingBox()), end);
     if (process.env.PICTURES) {
@@ -47,7 +50,7 @@ await story(async () => {
     }
     await lift();
     await isOver(staff);
-    await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
+    await drawn();
     assert.deepEqual(await moved(), [], "it is over");
     await linked();
     await page.context().close();

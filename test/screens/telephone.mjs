@@ -81,7 +81,7 @@ await story(async () => {
     const reader = (await fetch(`${location.pathname}/stream`)).body.getReader();
     return new TextDecoder().decode((await reader.read()).value);
   });
-  assert.match(seen, /^event: picture\ndata: \{"now":"[^"]*","lane":"Lane 1","state":"running","running":true,"left_ms":\d+\}\n\n$/);
+  assert.match(seen.replace(/(event: beat\ndata: \{"now":"[^"]*"\}\n\n)+$/, ""), /^event: picture\ndata: \{"now":"[^"]*","lane":"Lane 1","state":"running","running":true,"left_ms":\d+\}\n\n$/);
   assert.deepEqual(await jo.context().cookies(), []);
   assert.equal(await jo.getByRole("button").count(), 0, "nothing can be done");
 

@@ -34,8 +34,8 @@ await story(async () => {
   assert.deepEqual((await asked("application/json")).ranges.map(({ name }) => name), ["North range", "South range"]);
   assert.equal((await asked("*/*")).code, "not_found");
   await start.getByRole("link", { name: "North range" }).click();
+  await start.waitForURL(`${scene.api}/control/${scene.range}`);
   await start.getByText("North range").waitFor();
-  assert.equal(start.url(), `${scene.api}/control/${scene.range}`);
 
   tell("The control screen asks for the range by its name, and remembers the last one");
   const tablet = await device(touch);

@@ -38,8 +38,8 @@ await story(async () => {
 
     tell(`${size}: the gateway is killed, before the press and right after it, and starts again: it is in force`);
     for (const first of [() => changeWorld("/gateway/kill").then(press), () => press().then(() => changeWorld("/gateway/kill"))]) {
-      const back = page.waitForResponse((response) => response.url().endsWith("/control/stream") && response.ok());
       await first();
+      const back = page.waitForResponse((response) => response.url().endsWith("/control/stream") && response.ok());
       await changeWorld("/gateway/start");
       await back; // until then the page may not have heard that it is confirmed, and asks for it again
       await eventually("it is in force", async () => (await holds().catch(() => [])).includes("range kim"));
