@@ -62,6 +62,11 @@ func (a Answer) Code() string {
 // IsStoreAway is true of a refusal because the store takes more than a second: nothing was changed.
 func (a Answer) IsStoreAway() bool { return a.Code() == "store_unavailable" }
 
+// IsForNow is true of what is answered otherwise later: a refusal for now (503), and an outcome that is not known (504).
+func (a Answer) IsForNow() bool {
+	return a.Status == http.StatusServiceUnavailable || a.Status == http.StatusGatewayTimeout
+}
+
 // Decode reads the body as JSON.
 func (a Answer) Decode(t testing.TB, into any) {
 	t.Helper()

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -68,9 +67,7 @@ func (p POS) Expect(status int, method, path, body string, headers ...string) An
 func (p POS) DoInsisting(method, path, body string) (Answer, error) {
 	key := uuid.NewString()
 	ask := func() (Answer, error) { return p.Do(method, path, body, "Idempotency-Key", key) }
-	return Repeat(ask, func(a Answer) bool {
-		return a.Status == http.StatusServiceUnavailable || a.Status == http.StatusGatewayTimeout
-	})
+	return Repeat(ask, Answer.IsForNow)
 }
 
 // Repeat asks again while the answer is one for now, until Patience is over.
@@ -104,16 +101,16 @@ func Order(lane, minutes int, more ...string) string {
 		LaneID(lane), Group, minutes, strings.Join(more, ""))
 }
 
-// Sell creates a session on the lane and returns its id. More is what Order takes.
+// Sell creates a session on the lane and returns its id, as Insist does. More is what Order takes.
 func (p POS) Sell(lane, minutes int, more ...string) (session string) {
 	p.t.Helper()
-	return p.Expect(201, "POST", "/sessions", Order(lane, minutes, more...)).SessionID(p.t)
+	return p.Insist(201, "POST", "/sessions", Order(lane, minutes, more...)).SessionID(p.t)
 }
 
-// Command gives the session a command that is taken, as "/stop".
+// Command gives the session a command that is taken, as "/stop", as Insist does.
 func (p POS) Command(session, command string) {
 	p.t.Helper()
-	p.Expect(204, "POST", "/sessions/"+session+command, "")
+	p.Insist(204, "POST", "/sessions/"+session+command, "")
 }
 
 // Session is a session as a POS sees it. The fields from Customer on are those of the history.

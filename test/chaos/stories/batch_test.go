@@ -39,7 +39,7 @@ func TestABatchIsDoneOnceAndAsAWholeWhileTheGatewayIsKilled(t *testing.T) {
 				<-killed
 				gateway, pos = f.serveLinked()
 			}
-			answer, err := send()
+			answer, err := support.Repeat(send, support.Answer.IsForNow)
 			require.NoError(t, err)
 			require.Equal(t, 200, answer.Status, answer.Body)
 			on[0], on[1] = on[1], on[0]

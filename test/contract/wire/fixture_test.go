@@ -77,9 +77,7 @@ func (p posClient) ask(method, path, body string, headers ...string) support.Ans
 // sell creates a session and returns its id.
 func (p posClient) sell(n, minutes int, more string) string {
 	p.t.Helper()
-	answer := p.ask("POST", v2+"/sessions", order(n, minutes, more))
-	require.Equal(p.t, 201, answer.Status, answer.Body)
-	return answer.SessionID(p.t)
+	return support.NewPOS(p.t, p.Client).Sell(n, minutes, more)
 }
 
 // order is the body of a create; more is further keys, each with a comma before it.

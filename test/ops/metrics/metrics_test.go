@@ -233,7 +233,7 @@ func TestMetrics(t *testing.T) {
 			`rangegate_hold_fanout_seconds_count`:                                                    1,
 			`rangegate_store_away{R}`:                                                                0,
 			`rangegate_store_writes_unsaved{R}`:                                                      0,
-			`rangegate_idempotency_keys{R}`:                                                          0,
+			`rangegate_idempotency_keys{R}`:                                                          5,
 			`rangegate_idempotency_keys_refused_total`:                                               0,
 			`rangegate_events_waiting{R,webhook=""}`:                                                 1,
 			`rangegate_purchases_pending{R}`:                                                         0,
