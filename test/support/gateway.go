@@ -283,6 +283,30 @@ func (g *Gateway) IsReady() bool {
 	return response.StatusCode == http.StatusOK
 }
 
+// Stillness asks the gateway again and again until it or the test ends. The function that it returns tells the longest
+// time so far without an answer: as long may the gateway, or the machine, have stood still.
+func (g *Gateway) Stillness() (longest func() time.Duration) {
+	var mu sync.Mutex
+	var most time.Duration
+	last := time.Now()
+	go func() {
+		for Wait(g.t.Context(), 50*time.Millisecond) && !g.Ended() {
+			g.IsReady()
+			mu.Lock()
+			most, last = max(most, time.Since(last)), time.Now()
+			mu.Unlock()
+		}
+	}()
+	return func() time.Duration {
+		mu.Lock()
+		defer mu.Unlock()
+		return max(most, time.Since(last))
+	}
+}
+
+// Standstill is a stillness from which on links may end, and rightly: each side takes the other for dead.
+const Standstill = 5 * time.Second
+
 // Ready waits until the gateway is ready.
 func (g *Gateway) Ready() *Gateway {
 	g.t.Helper()
