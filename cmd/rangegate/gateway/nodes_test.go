@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -245,12 +246,15 @@ func TestAControllerAtAnotherNodeIsRelayed(t *testing.T) {
 
 	for _, g := range nodes {
 		for _, on := range []bool{true, false} {
-			var reached struct{ Confirmed []string }
-			held := g.With("PUT", g.Operations+"/ranges/"+gatewaytest.DemoRange+"/holds",
-				fmt.Sprintf(`{"scope":"range","on":%t}`, on), "Authorization", "Bearer operator")
-			require.Equal(t, http.StatusOK, held.Status)
-			held.Decode(t, &reached)
-			require.Contains(t, reached.Confirmed, gatewaytest.DemoLane)
+			require.Eventually(t, func() bool {
+				var reached struct{ Confirmed []string }
+				held := g.With("PUT", g.Operations+"/ranges/"+gatewaytest.DemoRange+"/holds",
+					fmt.Sprintf(`{"scope":"range","on":%t}`, on), "Authorization", "Bearer operator")
+				if held.Status == http.StatusOK {
+					held.Decode(t, &reached)
+				}
+				return slices.Contains(reached.Confirmed, gatewaytest.DemoLane)
+			}, patience, 20*time.Millisecond)
 		}
 	}
 	owner.Stop() // the entry takes the range over, and the controller, which dials again, is its own

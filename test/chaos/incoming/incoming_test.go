@@ -25,7 +25,7 @@ func TestARangeWhoseControllersDial(t *testing.T) {
 	require.NoError(t, hardware.Controller(1).Help())
 	hardware.WaitAcked(1)
 
-	require.Equal(t, 2, len(g.HoldRange(true).Confirmed))
+	support.Eventually(t, "both confirm", func() bool { return len(g.HoldRange(true).Confirmed) == 2 })
 	require.False(t, hardware.Controller(1).Shown().Open)
 	g.HoldRange(false)
 	hardware.WaitOpen(1, session)

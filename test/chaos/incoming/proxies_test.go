@@ -112,7 +112,7 @@ func TestControllersDialThroughAProxy(t *testing.T) {
 			waitLinked(t, g, 2)
 			session := g.POS().Sell(1, 30)
 			hardware.WaitOpen(1, session)
-			require.Len(t, g.HoldRange(true).Confirmed, 2)
+			support.Eventually(t, "both confirm", func() bool { return len(g.HoldRange(true).Confirmed) == 2 })
 			require.False(t, hardware.Controller(1).Shown().Open)
 			g.HoldRange(false)
 			hardware.WaitOpen(1, session)

@@ -135,7 +135,7 @@ func TestAFrozenStoreShowsControllersOnlyWhatCloses(t *testing.T) {
 		require.Equal(t, 503, outcome)
 		require.Equal(t, 30, ended.Minutes)
 	}
-	require.True(t, g.HoldRange(true).Saved)
+	support.Eventually(t, "the ceasefire is saved", func() bool { return g.HoldRange(true).Saved })
 	require.True(t, shown().Hold)
 }
 

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -138,12 +139,20 @@ func TestSimulatedStates(t *testing.T) {
 	require.Contains(t, status(1), `"phase":"running"`)
 	expect(409, "/simulate/enter", `{"session_id":"`+session+`"}`, `"code":"not_waiting"`)
 
-	expect(200, "/simulate/ceasefire", `{"scope":"range","on":true}`, `"saved":true`)
+	ceasefire := func(on bool) {
+		t.Helper()
+		support.Eventually(t, "it is saved", func() bool {
+			answer := pos.ask("POST", v2+"/simulate/ceasefire", fmt.Sprintf(`{"scope":"range","on":%v}`, on))
+			require.Equal(t, 200, answer.Status, answer.Body)
+			return strings.Contains(answer.Body, `"saved":true`)
+		})
+	}
+	ceasefire(true)
 	require.Contains(t, status(1), `"phase":"paused","hold":true`)
 	expect(409, "/sessions/"+session+"/resume", "", `"code":"ceasefire"`)
-	expect(200, "/simulate/ceasefire", `{"scope":"range","on":false}`, `"saved":true`)
+	ceasefire(false)
 	require.Contains(t, status(1), `"phase":"running","hold":false`)
-	expect(200, "/simulate/ceasefire", `{"scope":"range","on":false}`, `"saved":true`)
+	ceasefire(false)
 
 	expect(204, "/simulate/fault", `{"lane_id":"`+lane(2)+`","on":true,"detail":"the carrier is jammed"}`, "")
 	require.Contains(t, status(2), `"not_usable_because":"`)

