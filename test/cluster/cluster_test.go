@@ -166,8 +166,10 @@ func waitWrites(t *testing.T, master *redistest.Server, replicas int) {
 	})
 }
 
-// waitPromoted waits until the Sentinel has another master than that.
+// waitPromoted waits until the Sentinel has another master than that, which was killed.
 func waitPromoted(t *testing.T, sentinel, former *redistest.Server) {
+	redistest.SetDownAfter(t, sentinel, "main", time.Second)
+	defer redistest.SetDownAfter(t, sentinel, "main", redistest.DownAfter)
 	askSentinel(t, sentinel, "the Sentinel promotes the replica", func(client *goredis.SentinelClient) bool {
 		address, err := client.GetMasterAddrByName(t.Context(), "main").Result()
 		return err == nil && net.JoinHostPort(address[0], address[1]) != former.Addr()

@@ -46,10 +46,12 @@ func (w watchedServers) url(options string) string {
 	return "redis://" + w.sentinel.Addr() + "/0?master_name=main" + options
 }
 
-// promoted waits until the Sentinel names the replica as master and it is one. A fail-over that finds no
+// promoted waits until the Sentinel names the replica as master and it is one: the master was killed. A fail-over that finds no
 // replica to promote, as a busy machine has kept the Sentinel from asking it, is tried again after 10 s.
 func (w watchedServers) promoted(t *testing.T) {
 	t.Helper()
+	redistest.SetDownAfter(t, w.sentinel, "main", time.Second)
+	defer redistest.SetDownAfter(t, w.sentinel, "main", redistest.DownAfter)
 	asked, replica := w.ask(t), client(t, w.replica.URL())
 	promoted := assert.Eventually(t, func() bool {
 		found, err := asked.GetMasterAddrByName(t.Context(), "main").Result()
