@@ -448,21 +448,21 @@ func TestTheFirstNodeAfterAnOutageWaitsForTheOthers(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	ranges := rangesNumbered(20)
-	both := startTogether(t, server, shortTTL, ranges, "a", "b")
+	both := startTogether(t, server, longTTL, ranges, "a", "b")
 	a, b := both[0], both[1]
 	inA, _, _ := a.counts()
-	time.Sleep(2 * shortTTL) // a may take over what it likes
+	time.Sleep(longTTL) // a may take over what it likes
 	a.shared.set(true)
 	b.shared.set(true)
-	time.Sleep(2 * shortTTL)
+	time.Sleep(longTTL + shortTTL)
 	a.shared.set(false)
 	require.Eventually(t, func() bool {
 		live, err := a.shared.Live(t.Context())
 		return err == nil && len(live) == 1
 	}, patience, tick, "for a moment a is alone")
-	time.Sleep(shortTTL / 2)
+	time.Sleep(longTTL / 20)
 	b.shared.set(false)
-	time.Sleep(2 * shortTTL)
+	time.Sleep(longTTL + shortTTL)
 	still, dropped, _ := a.counts()
 	require.Equal(t, inA, still)
 	require.Zero(t, dropped)
@@ -477,19 +477,19 @@ func TestAfterAFailOverOwnersHaveTheTimeToRenew(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	ranges := rangesNumbered(20)
-	both := startTogether(t, server, shortTTL, ranges, "a", "b")
+	both := startTogether(t, server, longTTL, ranges, "a", "b")
 	a, b := both[0], both[1]
 	inA, _, _ := a.counts()
-	time.Sleep(2 * shortTTL) // a may take over what it likes
+	time.Sleep(longTTL) // a may take over what it likes
 	a.shared.failOver(b.self.Run)
-	time.Sleep(shortTTL / 2)
+	time.Sleep(longTTL / 20)
 	a.shared.failOver(uuid.Nil)
 	require.Eventually(t, func() bool {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		return a.saved > 0
 	}, patience, tick)
-	time.Sleep(2 * shortTTL)
+	time.Sleep(longTTL + shortTTL)
 	still, _, _ := a.counts()
 	require.Equal(t, inA, still)
 	inB, dropped, _ := b.counts()
