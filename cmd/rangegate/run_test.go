@@ -82,7 +82,7 @@ func TestTheWatchdogGetsNoPingWhileActorsDoNotAnswer(t *testing.T) {
 	require.Equal(t, "WATCHDOG=1", manager.next(longTimeout))
 	hanging.Store(true)
 	<-asked // earlier pings are on their way
-	for manager.next(time.Millisecond) != "" {
+	for manager.next(200*time.Millisecond) != "" {
 	}
 	for range 20 { // five timeouts
 		<-asked

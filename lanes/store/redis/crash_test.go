@@ -153,7 +153,7 @@ func TestCloseWaitsForCallsThatHaveBegun(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			proxy := startProxy(t, server.Addr())
-			o := own(t, open(t, proxy.url()))
+			o := own(t, open(t, proxy.url()+"?read_timeout=1m"))
 			proxy.set(hold)
 			done, closed := make(chan error, 1), make(chan error, 1)
 			go func() { done <- work(o) }()

@@ -154,7 +154,7 @@ func TestWhatGoesWrongWithAReportLog(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			controllers := support.NewControllers(t, 0, 0)
-			pos, operator := serve(t, newConfig(t, controllers))
+			pos, operator := serve(t, newConfig(t, controllers, "link_grace: 10m"))
 			pos.waitLane(0, "the link comes up", lane.isUp)
 			r := reporter{t, controllers, controllers.Controller(0), pos, operator, pos.sell(0)}
 			controllers.WaitOpen(0, r.session)

@@ -57,7 +57,7 @@ func (g *gate) open() {
 
 // configured has two lanes, and a webhook that is given one event at a time.
 func configured(t *testing.T, receiver *support.Receiver, level string) support.Config {
-	config := support.NewConfig(t, support.Lanes(1, 2), receiver.Setting("timeout: 25s", "concurrency: 1"))
+	config := support.NewConfig(t, support.Lanes(1, 2), receiver.Setting("timeout: 10m", "concurrency: 1"))
 	config.Operator, config.Sections = operator, []string{"log: {level: " + level + "}"}
 	return config
 }
