@@ -22,6 +22,7 @@ package support
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -161,7 +162,7 @@ func Launch(t testing.TB, cmd *exec.Cmd) (g *Gateway, ready bool) {
 	g, listening := begin(t, cmd)
 	select {
 	case <-listening:
-		eventuallyWithin(t, patienceWithStart, "it is ready or has ended", func() bool {
+		EventuallyWithin(t, patienceWithStart, "it is ready or has ended", func() bool {
 			ready = g.IsReady()
 			return ready || g.Ended()
 		}, g.lastLog)
@@ -283,24 +284,33 @@ func (g *Gateway) IsReady() bool {
 	return response.StatusCode == http.StatusOK
 }
 
-// Stillness asks the gateway again and again until it or the test ends. The function that it returns tells the longest
-// time so far without an answer: as long may the gateway, or the machine, have stood still.
-func (g *Gateway) Stillness() (longest func() time.Duration) {
+// Stillness asks the gateway again and again until it or ctx ends. The function that it returns tells the longest time
+// so far without an answer: as long may the gateway, or the machine, have stood still.
+func (g *Gateway) Stillness(ctx context.Context) (longest func() time.Duration) {
 	var mu sync.Mutex
-	var most time.Duration
-	last := time.Now()
+	most, last := time.Duration(0), time.Now() // zero: it is not asked any more
+	soFar := func() time.Duration {
+		if last.IsZero() {
+			return most
+		}
+		return max(most, time.Since(last))
+	}
+	answered := func(at time.Time) {
+		mu.Lock()
+		defer mu.Unlock()
+		most, last = soFar(), at
+	}
 	go func() {
-		for Wait(g.t.Context(), 50*time.Millisecond) && !g.Ended() {
+		defer answered(time.Time{})
+		for Wait(ctx, 50*time.Millisecond) && !g.Ended() {
 			g.IsReady()
-			mu.Lock()
-			most, last = max(most, time.Since(last)), time.Now()
-			mu.Unlock()
+			answered(time.Now())
 		}
 	}()
 	return func() time.Duration {
 		mu.Lock()
 		defer mu.Unlock()
-		return max(most, time.Since(last))
+		return soFar()
 	}
 }
 

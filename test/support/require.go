@@ -40,10 +40,11 @@ const Patience = time.Minute
 // test. The failure says what was last seen, if seen tells it.
 func Eventually(t testing.TB, what string, condition func() bool, seen ...func() any) {
 	t.Helper()
-	eventuallyWithin(t, Patience, what, condition, seen...)
+	EventuallyWithin(t, Patience, what, condition, seen...)
 }
 
-func eventuallyWithin(t testing.TB, patience time.Duration, what string, condition func() bool, seen ...func() any) {
+// EventuallyWithin is Eventually with another patience.
+func EventuallyWithin(t testing.TB, patience time.Duration, what string, condition func() bool, seen ...func() any) {
 	t.Helper()
 	for end := time.Now().Add(patience); !condition(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().Before(end) {

@@ -135,7 +135,7 @@ func TestEveryFaultIsSeenAndOvercome(t *testing.T) {
 		controllers.WaitOpen(n, sessions[n])
 	}
 	before, sound := pos.lanes(), many-1
-	still := operator.Stillness()
+	still := operator.Stillness(t.Context())
 
 	done := make(chan struct{})
 	var watching, suffering sync.WaitGroup

@@ -119,7 +119,7 @@ func TestLanesThatFlapDoNotTouchTheOthers(t *testing.T) {
 		return allUp()
 	}
 	waitSlowly(t, "every link is up", allUp)
-	still := operator.Stillness()
+	still := operator.Stillness(t.Context())
 	var selling sync.WaitGroup
 	for first := range clients {
 		selling.Go(func() {

@@ -82,7 +82,7 @@ func TestOperations(t *testing.T) {
 	require.Equal(t, 200, status(t, p.Operations+"/metrics"))
 	require.Equal(t, 404, status(t, p.Operations+"/nope"))
 
-	still, began := p.Stillness(), time.Now()
+	still, began := p.Stillness(t.Context()), time.Now()
 	require.Equal(t, 0, p.Terminate())
 	require.Less(t, time.Since(began), 10*time.Second+still())
 }

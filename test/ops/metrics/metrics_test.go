@@ -115,7 +115,7 @@ var ofTheRuntime = map[string]string{
 func evening(t *testing.T) (scraped support.Metrics) {
 	for range 5 {
 		f := start(t)
-		still := f.Stillness()
+		still := f.Stillness(t.Context())
 		if scraped = f.play(); still() < time.Second {
 			break
 		}

@@ -19,7 +19,7 @@ func TestAReloadOfAThousandLanesWhile500SessionsRun(t *testing.T) {
 	hardware := support.NewControllers(t, 1, 1001)
 	g := newFixture(t, hardware.Lanes()[:1000]).serve()
 	links := func(what string) float64 { return g.metric("rangegate_links_total", `what="`+what+`"`) }
-	still := g.Stillness()
+	still := g.Stillness(t.Context())
 	g.POS().WaitLinked() // on a slow machine, some at a second attempt
 	up, down, notMade := links("up"), links("down"), links("not_made")
 	g.sell(1, 500)

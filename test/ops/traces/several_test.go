@@ -29,7 +29,7 @@ func TestTheTreesOfWhatConcernsSeveralLanes(t *testing.T) {
 	collector, receiver, controllers := support.NewCollector(t), support.NewReceiver(t), support.NewControllers(t, 1, 3)
 	g := serve(t, collector, receiver, controllers.Lanes())
 	g.POS().WaitLinked()
-	still := g.Stillness()
+	still := g.Stillness(t.Context())
 
 	first := strings.Replace(order(1), "{", `{"op":"create",`, 1)
 	second := strings.Replace(order(2), "{", `{"op":"create",`, 1)
