@@ -19,7 +19,7 @@ func TestRetriesAreMadeWhateverHappens(t *testing.T) {
 	const each, kills = 400, 2
 	receiver := support.NewReceiver(t)
 	config := support.NewConfig(t, support.Lanes(0, laneCount-1),
-		receiver.Setting("retry: {for: 24h}", fmt.Sprintf("concurrency: %d", slots)))
+		receiver.Setting("timeout: 1h", "retry: {for: 24h}", fmt.Sprintf("concurrency: %d", slots)))
 	config.HTTP = support.NoLimit
 
 	var made atomic.Int64
@@ -49,7 +49,7 @@ func TestWhatTheQueueDropsIsSentLaterWhereThereAreRetries(t *testing.T) {
 	receiver := support.NewReceiver(t)
 	receiver.Respond(refuseForASecond)
 	config := support.NewConfig(t, support.Lanes(0, laneCount-1),
-		receiver.Setting("retry: {for: 24h}", fmt.Sprintf("queue: %d", queue)))
+		receiver.Setting("timeout: 1h", "retry: {for: 24h}", fmt.Sprintf("queue: %d", queue)))
 	config.HTTP = support.NoLimit
 	gateway := config.Serve(t)
 	var made atomic.Int64

@@ -23,7 +23,7 @@ func TestSeveralWebhooksAreServedAsIfEachWereAlone(t *testing.T) {
 	atOnce := fmt.Sprintf("concurrency: %d", slots)
 	config := support.NewConfig(t, support.Lanes(0, laneCount-1), fmt.Sprintf("webhooks: [%s, %s, %s]",
 		pos.Section("name: pos", "purchases: true", "timeout: 500ms", atOnce),
-		books.Section("name: books", "retry: {for: 24h}", atOnce),
+		books.Section("name: books", "timeout: 1h", "retry: {for: 24h}", atOnce),
 		hanging.Section("name: hanging", "timeout: 1h", "kinds: [sessionCreated]")))
 	config.HTTP = support.NoLimit
 

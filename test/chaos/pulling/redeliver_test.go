@@ -47,7 +47,7 @@ func TestARedeliveryThatIsKilledGoesOn(t *testing.T) {
 			t.Parallel()
 			const laneCount, kills, batch = 40, 4, 25
 			receiver := support.NewReceiver(t)
-			config := support.NewConfig(t, support.Lanes(1, laneCount), receiver.Setting())
+			config := support.NewConfig(t, support.Lanes(1, laneCount), receiver.Setting("timeout: 1h"))
 			config.HTTP, config.Store = support.NoLimit, s.store(t)
 			gateway := config.Serve(t)
 			pos := gateway.POS()
@@ -110,7 +110,7 @@ func TestARedeliveryThatIsKilledGoesOn(t *testing.T) {
 // What cannot be sent again is refused by name, and a repeat with the same key has no second effect.
 func TestWhatIsRefusedAndRepeated(t *testing.T) {
 	receiver := support.NewReceiver(t)
-	gateway := support.NewConfig(t, support.Lanes(1, 1), receiver.Setting(), "purchasing: true").Serve(t)
+	gateway := support.NewConfig(t, support.Lanes(1, 1), receiver.Setting("timeout: 1h"), "purchasing: true").Serve(t)
 	pos := gateway.POS()
 	pos.Sell(1, 30)
 	pos.Expect(201, "POST", "/simulate/purchaseRequest", `{"product_id":"a","qty":1}`)
