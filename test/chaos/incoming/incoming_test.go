@@ -70,7 +70,7 @@ func TestAReloadChangesWhoDials(t *testing.T) {
 	require.EqualValues(t, 3, g.Metrics().Sum("rangegate_links_total", `what="down"`), "lane 1 twice, and lane 3")
 
 	// The address itself needs a restart.
-	config.Sections[0] = "controllers: {address: " + freeAddress(t) + "}"
+	config.Sections[0] = "controllers: {address: " + support.FreeAddress(t) + "}"
 	g.Configure(config.String())
 	answer := g.Operate("POST", "/reload", "")
 	require.Equal(t, 409, answer.Status)

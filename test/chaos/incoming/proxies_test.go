@@ -76,7 +76,7 @@ func TestControllersDialThroughAProxy(t *testing.T) {
 			pair := certificatetest.Issue(t, time.Hour)
 			certificate, key := pair.Files(t)
 			both := support.WriteFile(t, "both.pem", string(pair.Certificate)+string(pair.Key))
-			front := freeAddress(t)
+			front := support.FreeAddress(t)
 			config, dialled := configure(t, support.IncomingLanes(1, 2))
 			gateway := strings.TrimPrefix(dialled, "http://")
 			config.Sections[0] = fmt.Sprintf("controllers: {address: %s, behind_proxy: true, trusted_proxies: "+

@@ -136,7 +136,7 @@ func TestReadersThatAreKilledMissNothingAndSeeNothingTwice(t *testing.T) {
 			chance := rand.New(rand.NewPCG(seed, 1))
 			receiver := support.NewReceiver(t)
 			config := support.NewConfig(t, support.Lanes(1, laneCount), receiver.Setting())
-			config.API, config.HTTP, config.Store = freeAddress(t), support.NoLimit, s.store(t)
+			config.API, config.HTTP, config.Store = support.FreeAddress(t), support.NoLimit, s.store(t)
 			gateway := config.Serve(t)
 			readers := []*readerProcess{newReader(t, "poll", gateway.API), newReader(t, "stream", gateway.API)}
 

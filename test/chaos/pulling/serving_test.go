@@ -1,14 +1,10 @@
 package pulling
 
 import (
-	"fmt"
 	"io"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -16,25 +12,6 @@ import (
 
 	"rangegate/test/support"
 )
-
-// ports counts up from anywhere: no two gateways of this process get the same one.
-var ports atomic.Int64
-
-func init() { ports.Store(10_000 + rand.Int64N(10_000)) }
-
-// freeAddress is one that a gateway can come back to: below those that connections are given, so that none of
-// them takes it meanwhile.
-func freeAddress(t testing.TB) string {
-	for range 2_000 {
-		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", ports.Add(1)))
-		if err == nil {
-			_ = listener.Close()
-			return listener.Addr().String()
-		}
-	}
-	require.Fail(t, "no port is free")
-	return ""
-}
 
 // openStream opens a stream and reads its beginning. The test's end closes it.
 func openStream(t testing.TB, gateway *support.Gateway, path string) (status int, body io.ReadCloser) {
