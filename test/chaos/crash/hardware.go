@@ -3,6 +3,7 @@ package crash
 import (
 	"sync"
 	"testing"
+	"time"
 
 	"rangegate/cmd/rangegate/lanesim"
 	"rangegate/lanes"
@@ -14,11 +15,12 @@ import (
 // knows their state without asking it.
 type hardware struct {
 	controllers *support.Controllers
-	shooters    []*shooter // by lane
+	shooters    []*shooter           // by lane
+	stillness   func() time.Duration // how long the gateway, or the machine, stood still at most
 
 	mu      sync.Mutex
 	welcome map[string]bool // sessions that their customers may enter: until then they get no command
-	entered map[string]span // of those, when it happened
+	entered map[string]span // of those, when the controller was told
 }
 
 // powerUp starts the controllers of the first lanes until the test ends.
@@ -69,16 +71,17 @@ func (h *hardware) enter(controller *lanesim.Controller) {
 	}
 	at := span{lo: now()}
 	if controller.Enter() == nil {
-		at.hi = now() + maxTransit
+		at.hi = now()
 		h.entered[id] = at
 	}
 }
 
-// enteredAt is when the customer entered, if that has happened.
+// enteredAt is when the customer entered as far as the gateway knows, if that has happened.
 func (h *hardware) enteredAt(id string) (at span, entered bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	at, entered = h.entered[id]
+	at.hi += maxTransit + h.stillness()
 	return at, entered
 }
 

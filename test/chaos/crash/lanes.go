@@ -11,7 +11,7 @@ import (
 // These are how much the two ends of a lane's link may differ.
 const (
 	transit      = 500 * time.Millisecond // that nine of ten reports take to the gateway at most, on a busy machine
-	maxTransit   = 2 * time.Second        // that any report takes, beside the builds and browsers of other tests
+	maxTransit   = 2 * time.Second        // that any report takes while nothing stands still
 	maxClockSkew = time.Second            // of a countdown (LINK.md: more is logged and counted)
 	converges    = support.Patience       // for a lane to converge: more than the longest back-off and a connect
 )
@@ -26,7 +26,7 @@ func (v *verdict) reported(h *hardware, p *shownState) {
 			v.fault("lane %s has reported %d times, and the log has %d of it", s.lane, len(s.reports), len(logged))
 		}
 		for i := range min(len(logged), len(s.reports)) {
-			off, err := s.reports[i].agrees(logged[i])
+			off, err := s.reports[i].agrees(logged[i], h.stillness())
 			if err != nil {
 				v.fault("report %d of lane %s: %v", i+1, s.lane, err)
 				break // all later ones would differ too
@@ -37,13 +37,14 @@ func (v *verdict) reported(h *hardware, p *shownState) {
 			}
 		}
 	}
-	if compared > 50 && slow*10 > compared { // an age that is not worked out anew at each sending would do this
+	// An age that is not worked out anew at each sending would do this, and so would a standstill.
+	if compared > 50 && slow*10 > compared && h.stillness() < maxTransit {
 		v.fault("the instants of %d of %d reports are off by more than %s", slow, compared, tolerance+transit)
 	}
 }
 
 // agrees returns by how much the instant in the log is off, or what else differs.
-func (r report) agrees(e event) (off time.Duration, err error) {
+func (r report) agrees(e event, stillness time.Duration) (off time.Duration, err error) {
 	switch {
 	case e.Payload.Event != r.event:
 		return 0, fmt.Errorf("the log has %s, and it was %s", e.Payload.Event, r.event)
@@ -52,7 +53,7 @@ func (r report) agrees(e event) (off time.Duration, err error) {
 	}
 	logged := rounded(sinceStart(e.OccurredAt))
 	off = r.at.apart(logged)
-	if off > tolerance+maxTransit || r.at.lo-logged.hi > tolerance { // a report is late on its way, and never early
+	if off > tolerance+maxTransit+stillness || r.at.lo-logged.hi > tolerance { // a report is late on its way, and never early
 		return off, fmt.Errorf("it happened at %s, and the log is %s off", r.at.lo, off)
 	}
 	return off, nil

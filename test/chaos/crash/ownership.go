@@ -25,11 +25,11 @@ func (t *ownership) end() {
 	t.succeeded = now()
 }
 
-// ended tells whether the gateway has answered that it lost the range, and how many answers it gave too late before.
-func (t *ownership) ended() (lost bool, late int) {
+// answeredLate is how many answers the gateway gave too late, before it said that it lost the range.
+func (t *ownership) answeredLate() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.lostAt > 0, t.late
+	return t.late
 }
 
 // check checks an answer. A gateway acknowledges no request that was made after the next one was ready, and

@@ -59,10 +59,13 @@ type posClient struct {
 }
 
 func (x *fixture) connect(process *support.Gateway) posClient {
+	x.mu.Lock()
+	x.stills = append(x.stills, process.Stillness(x.t.Context()))
+	x.mu.Unlock()
 	// Each process has a pool of its own, so that no connection outlives it.
 	return posClient{support.Client{
 		API: process.API + support.V2, Range: support.RangeID, Token: support.Token,
-		HTTP: &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 2 * clientCount}},
+		HTTP: &http.Client{Timeout: 2 * support.Patience, Transport: &http.Transport{MaxIdleConnsPerHost: 2 * clientCount}},
 	}, process, &ownership{fixture: x}}
 }
 
@@ -90,9 +93,12 @@ func (p posClient) read(path string, into any) (support.Answer, span, error) {
 	return answer, at, err
 }
 
-// mustRead reads what a gateway that is ready does not refuse.
-func (p posClient) mustRead(path string, into any) (span, error) {
-	answer, at, err := p.read(path, into)
+// mustRead reads what a gateway that is ready does not refuse, but for a while in which its store stands still.
+func (p posClient) mustRead(path string, into any) (at span, err error) {
+	answer, err := support.Repeat(func() (answer support.Answer, err error) {
+		answer, at, err = p.read(path, into)
+		return answer, err
+	}, func(a support.Answer) bool { return a.IsForNow() && a.Code() != "not_owner" })
 	if err == nil && answer.Status != http.StatusOK {
 		err = fmt.Errorf("GET %s: %d %s", path, answer.Status, answer.Body)
 	}
