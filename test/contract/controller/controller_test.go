@@ -97,9 +97,11 @@ func (c *controller) do(what string) {
 // waitShown waits for what is in force on the lane.
 func (c *controller) waitShown(what string, condition func(shown) bool) {
 	c.t.Helper()
-	support.Eventually(c.t, what, func() bool {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		return condition(c.latest)
-	})
+	support.Eventually(c.t, what, func() bool { return c.shows(condition) })
+}
+
+func (c *controller) shows(condition func(shown) bool) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return condition(c.latest)
 }
