@@ -139,18 +139,25 @@ func Playground(t testing.TB, environment ...string) *Gateway {
 	return Start(t, cmd)
 }
 
-// Start starts a command that serves and waits until it listens. The test's end kills it.
+// Start starts a command that serves and waits until it listens. The test's end kills it. A store that does not answer in
+// time ends a start, and another one is tried, as the supervisor of the process does.
 func Start(t testing.TB, cmd *exec.Cmd) *Gateway {
 	t.Helper()
-	g, listening := begin(t, cmd)
-	select {
-	case <-listening:
-	case <-g.exited:
-		require.Fail(t, "the gateway ended before it listened", g.Log())
-	case <-time.After(Patience):
-		require.Fail(t, "the gateway does not listen", g.Log())
+	for end := time.Now().Add(Patience); ; {
+		g, listening := begin(t, cmd)
+		select {
+		case <-listening:
+			return g
+		case <-g.exited:
+			timedOut := strings.Contains(g.Log(), "i/o timeout") || strings.Contains(g.Log(), "deadline exceeded")
+			if !timedOut || time.Now().After(end) {
+				require.Fail(t, "the gateway ended before it listened", g.Log())
+			}
+			cmd = &exec.Cmd{Path: cmd.Path, Args: cmd.Args, Env: cmd.Env, Dir: cmd.Dir, SysProcAttr: cmd.SysProcAttr}
+		case <-time.After(Patience):
+			require.Fail(t, "the gateway does not listen", g.Log())
+		}
 	}
-	return g
 }
 
 // patienceWithStart is for a gateway that reads the largest store there may be, on a machine at a tenth of its speed.
