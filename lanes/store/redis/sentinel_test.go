@@ -50,7 +50,7 @@ func (w watchedServers) url(options string) string {
 // replica to promote, as a busy machine has kept the Sentinel from asking it, is tried again after 10 s.
 func (w watchedServers) promoted(t *testing.T) {
 	t.Helper()
-	redistest.SetDownAfter(t, w.sentinel, "main", time.Second)
+	redistest.SetDownAfter(t, w.sentinel, "main", 5*time.Second)
 	defer redistest.SetDownAfter(t, w.sentinel, "main", redistest.DownAfter)
 	asked, replica := w.ask(t), client(t, w.replica.URL())
 	promoted := assert.Eventually(t, func() bool {
