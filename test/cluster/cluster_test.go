@@ -50,12 +50,29 @@ func TestFaults(t *testing.T) {
 // any node reaches every lane that is connected.
 func TestRedisHangsForTwentySeconds(t *testing.T) {
 	t.Parallel()
+	for try := 1; ; try++ {
+		again := false
+		t.Run("a cluster", func(t *testing.T) { again = hangRedis(t) })
+		if !again {
+			return
+		}
+		require.Less(t, try, 3, "ranges have moved each time")
+	}
+}
+
+// hangRedis is to be done again if ranges have moved, and rightly: a node stood still and did not renew its lease.
+func hangRedis(t *testing.T) (again bool) {
 	c := newCluster(t, settings{ttl: time.Second, ranges: 60})
 	c.start(c.nodes...)
 	c.sellLong()
 	c.waitControllers()
 	before := c.waitBalanced()
 	changes := c.ownershipChanges()
+	still, stop := c.stillness(c.nodes...)
+	defer stop()
+	haveMoved := func() bool {
+		return still() > c.ttl/2 && (c.movedFrom(before) > 0 || c.ownershipChanges() != changes)
+	}
 
 	c.redis.Hang()
 	begun := time.Now()
@@ -63,6 +80,9 @@ func TestRedisHangsForTwentySeconds(t *testing.T) {
 	held := c.ceasefire(true)
 	t.Logf("every controller has locked %.1f s after the ceasefire was called", held.Seconds())
 	time.Sleep(time.Until(begun.Add(20 * time.Second)))
+	if haveMoved() {
+		return true
+	}
 	c.requireOwners(before)
 	require.Equal(t, changes, c.ownershipChanges(), "a range was dropped, or claimed")
 	c.redis.Wake()
@@ -70,22 +90,31 @@ func TestRedisHangsForTwentySeconds(t *testing.T) {
 	took := c.waitServed(now())
 	t.Logf("served again: %s", took)
 	time.Sleep(5 * time.Second) // renewed for several TTLs: now others could take over
+	if haveMoved() {
+		return true
+	}
 	c.requireOwners(before)
 	require.Equal(t, changes, c.ownershipChanges(), "a range was dropped, or claimed")
 	c.ceasefire(false)
 	c.judgeControllers()
+	return false
 }
 
-// requireOwners requires that every controller listens to the same owner as before. A range that was dropped
-// and claimed again has another epoch, whoever has claimed it.
-func (c *cluster) requireOwners(before map[uuid.UUID]uint64) {
-	c.t.Helper()
-	changed := 0
+// movedFrom is how many controllers listen to another owner than before. A range that was dropped and claimed again
+// has another epoch, whoever has claimed it.
+func (c *cluster) movedFrom(before map[uuid.UUID]uint64) (changed int) {
 	for lane, epoch := range c.hardware.epochs() {
 		if before[lane] != epoch {
 			changed++
 		}
 	}
+	return changed
+}
+
+// requireOwners requires that every controller listens to the same owner as before.
+func (c *cluster) requireOwners(before map[uuid.UUID]uint64) {
+	c.t.Helper()
+	changed := c.movedFrom(before)
 	if changed > 0 {
 		c.logNodes("own")
 	}
@@ -168,7 +197,7 @@ func waitWrites(t *testing.T, master *redistest.Server, replicas int) {
 
 // waitPromoted waits until the Sentinel has another master than that, which was killed.
 func waitPromoted(t *testing.T, sentinel, former *redistest.Server) {
-	redistest.SetDownAfter(t, sentinel, "main", time.Second)
+	redistest.SetDownAfter(t, sentinel, "main", 5*time.Second)
 	defer redistest.SetDownAfter(t, sentinel, "main", redistest.DownAfter)
 	askSentinel(t, sentinel, "the Sentinel promotes the replica", func(client *goredis.SentinelClient) bool {
 		address, err := client.GetMasterAddrByName(t.Context(), "main").Result()

@@ -166,6 +166,8 @@ func (c *cluster) reconfigure(nodes ...*node) {
 // from the end.
 func (c *cluster) inflict(f fault, on *node) (took served) {
 	c.t.Helper()
+	still, stop := c.stillness(c.others(on)...)
+	defer stop()
 	began := now()
 	c.lost = began
 	end := f.begin(c, on)
@@ -176,7 +178,7 @@ func (c *cluster) inflict(f fault, on *node) (took served) {
 		took = c.waitServed(c.lost)
 	}
 	if f.served == elsewhere {
-		c.requireTakenOver(f, took)
+		c.requireTakenOver(f, took, still())
 	}
 	time.Sleep(time.Duration(f.lasts*float64(c.ttl)) - (now() - began))
 	end()
@@ -193,9 +195,25 @@ const takeOverTTLs = 3
 
 // requireTakenOver requires that every range was served in time. What a machine needs for the work itself is
 // not the lease's: on two cores that other tests use as well it may be seconds. The start of this run has
-// measured it, which did more: it started the processes, waited for their leases, and had every range sell.
-func (c *cluster) requireTakenOver(f fault, took served) {
+// measured it, which did more: it started the processes, waited for their leases, and had every range sell. A node that
+// stood still so long meanwhile may have been late at each step, or have lost its own ranges.
+func (c *cluster) requireTakenOver(f fault, took served, still time.Duration) {
 	c.t.Helper()
-	require.LessOrEqual(c.t, took.last, takeOverTTLs*c.ttl+c.started, "%s: until every range was served elsewhere",
-		f.name)
+	require.LessOrEqual(c.t, took.last, takeOverTTLs*(c.ttl+still)+c.started,
+		"%s: until every range was served elsewhere", f.name)
+}
+
+// stillness tells the longest time that one of the nodes has stood still from now on, until it is stopped.
+func (c *cluster) stillness(nodes ...*node) (longest func() time.Duration, stop func()) {
+	ctx, stop := context.WithCancel(c.t.Context())
+	var stills []func() time.Duration
+	for _, n := range nodes {
+		stills = append(stills, n.current().Stillness(ctx))
+	}
+	return func() (longest time.Duration) {
+		for _, still := range stills {
+			longest = max(longest, still())
+		}
+		return longest
+	}, stop
 }
