@@ -62,7 +62,7 @@ func (a Answer) Code() string {
 // IsStoreAway is true of a refusal because the store takes more than a second: nothing was changed.
 func (a Answer) IsStoreAway() bool { return a.Code() == "store_unavailable" }
 
-// IsForNow is true of what is answered otherwise later: a refusal for now (503), and an outcome that is not known (504).
+// IsForNow is true of what is answered otherwise later: a refusal for now (503), or an unknown outcome (504).
 func (a Answer) IsForNow() bool {
 	return a.Status == http.StatusServiceUnavailable || a.Status == http.StatusGatewayTimeout
 }

@@ -139,8 +139,8 @@ func Playground(t testing.TB, environment ...string) *Gateway {
 	return Start(t, cmd)
 }
 
-// Start starts a command that serves and waits until it listens. The test's end kills it. A store that does not answer in
-// time ends a start, and another one is tried, as the supervisor of the process does.
+// Start starts a command that serves and waits until it listens. The test's end kills it. A store that does not
+// answer in time ends a start, and another one is tried, as the supervisor of the process does.
 func Start(t testing.TB, cmd *exec.Cmd) *Gateway {
 	t.Helper()
 	for end := time.Now().Add(Patience); ; {

@@ -46,8 +46,8 @@ func (w watchedServers) url(options string) string {
 	return "redis://" + w.sentinel.Addr() + "/0?master_name=main" + options
 }
 
-// promoted waits until the Sentinel names the replica as master and it is one: the master was killed. A fail-over that finds no
-// replica to promote, as a busy machine has kept the Sentinel from asking it, is tried again after 10 s.
+// promoted waits until the Sentinel names the replica as master and it is one: the master was killed. A fail-over that
+// finds no replica to promote, as a busy machine has kept the Sentinel from asking it, is tried again after 10 s.
 func (w watchedServers) promoted(t *testing.T) {
 	t.Helper()
 	redistest.SetDownAfter(t, w.sentinel, "main", 5*time.Second)

@@ -53,7 +53,8 @@ func (r report) agrees(e event, stillness time.Duration) (off time.Duration, err
 	}
 	logged := rounded(sinceStart(e.OccurredAt))
 	off = r.at.apart(logged)
-	if off > tolerance+maxTransit+stillness || r.at.lo-logged.hi > tolerance { // a report is late on its way, and never early
+	// A report is late on its way, and never early.
+	if off > tolerance+maxTransit+stillness || r.at.lo-logged.hi > tolerance {
 		return off, fmt.Errorf("it happened at %s, and the log is %s off", r.at.lo, off)
 	}
 	return off, nil

@@ -65,7 +65,9 @@ func (x *fixture) connect(process *support.Gateway) posClient {
 	// Each process has a pool of its own, so that no connection outlives it.
 	return posClient{support.Client{
 		API: process.API + support.V2, Range: support.RangeID, Token: support.Token,
-		HTTP: &http.Client{Timeout: 2 * support.Patience, Transport: &http.Transport{MaxIdleConnsPerHost: 2 * clientCount}},
+		HTTP: &http.Client{
+			Timeout: 2 * support.Patience, Transport: &http.Transport{MaxIdleConnsPerHost: 2 * clientCount},
+		},
 	}, process, &ownership{fixture: x}}
 }
 

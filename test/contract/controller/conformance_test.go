@@ -78,7 +78,9 @@ func TestMistakesAreFound(t *testing.T) {
 		t.Run(mistake, func(t *testing.T) {
 			t.Parallel()
 			broken := "BROKEN  " + rule + ": "
-			output, err := checkAgain(func() (string, error) { return checkController(start(t, mistake)) }, says(broken))
+			output, err := checkAgain(func() (string, error) {
+				return checkController(start(t, mistake))
+			}, says(broken))
 			require.Error(t, err)
 			require.Contains(t, output, broken)
 		})

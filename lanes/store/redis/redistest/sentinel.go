@@ -22,9 +22,10 @@ func StartReplica(t testing.TB, master *Server, options ...string) *Server {
 	return Start(t, append([]string{"--replicaof", host, port}, options...)...)
 }
 
-// DownAfter is how long a master is silent that a Sentinel takes for dead, unless SetDownAfter says something else. On a
-// machine that stands still one that lives is silent for many seconds: a Sentinel that took it for dead would make a
-// replica of it, and after a kill of that one, whose file is not rewritten yet, promote what it had long before.
+// DownAfter is how long a master is silent that a Sentinel takes for dead, unless SetDownAfter says something else.
+// On a machine that stands still one that lives is silent for many seconds: a Sentinel that took it for dead would
+// make a replica of it, and after a kill of that one, whose file is not rewritten yet, promote what it had long
+// before.
 const DownAfter = time.Minute
 
 // SetDownAfter changes that for the master with that name. A test that has killed it need not wait for long.
@@ -43,8 +44,8 @@ func command(t testing.TB, sentinel *Server, words ...any) {
 }
 
 // StartSentinel starts a Sentinel that knows the master by that name. It promotes a replica when the master is dead.
-// One that has stood still for two seconds does nothing for one second more, and not for thirty, in which it could
-// stand still again.
+// One that has stood still for two seconds does nothing for one second more, and not for thirty, in which it
+// could stand still again.
 func StartSentinel(t testing.TB, name string, master *Server) *Server {
 	t.Helper()
 	s := &Server{t: t, dir: t.TempDir(), ready: "+monitor master", begin: begin}
