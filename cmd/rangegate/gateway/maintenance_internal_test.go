@@ -147,8 +147,8 @@ func TestABackupStaysBesideThoseOfALaterTime(t *testing.T) {
 	require.FileExists(t, later[2])
 }
 
-// What others keep in the folder stays, whatever its name begins with: copies that a nightly command makes, and one that
-// it is just making.
+// What others keep in the folder stays, whatever its name begins with: copies that a nightly command makes, and one
+// that it is just making.
 func TestABackupLeavesTheBackupsOfOthersAlone(t *testing.T) {
 	m, _ := newJobs(t)
 	require.NoError(t, os.Mkdir(m.folder, 0o700))
