@@ -167,6 +167,7 @@ func TestHowLongAFailedEventHoldsOthers(t *testing.T) {
 	require.False(t, lanes.Logged{}.Late(firstAttemptAt.Add(time.Hour)), "its first attempt is in its order")
 	require.Equal(t, firstAttemptAt.Add(time.Minute), event.HoldsUntil())
 	again := event.Reopened()
+	require.False(t, again.Late(firstAttemptAt))
 	require.False(t, again.Late(firstAttemptAt.Add(time.Minute-1)))
 	require.True(t, again.Late(firstAttemptAt.Add(time.Minute)))
 	require.True(t, again.Late(firstAttemptAt.Add(-1)), "the clock was set back: those behind it have gone")
