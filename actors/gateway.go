@@ -248,7 +248,7 @@ func (g *Gateway) afterSuspend(slept time.Duration) {
 }
 
 // afterClockStep: the wall clock was set, or has drifted. No session runs by it; the checkpoint keeps the new
-// relation of the clocks. Events that failed are due by it.
+// relation of the clocks. Events that await their retry are due by it.
 func (g *Gateway) afterClockStep(by time.Duration) {
 	g.metrics.ClockSteps.Inc()
 	g.clockSteps.Add(1)

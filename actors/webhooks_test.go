@@ -273,16 +273,19 @@ func TestAReloadChangesTheWebhooks(t *testing.T) {
 	}, withLanes(3), withWebhooks(pos, books))
 }
 
+// configuredAnew are the ways in which another configuration takes effect.
+var configuredAnew = map[string]func(f *fixture, to func(*Settings)){
+	"reload": func(f *fixture, to func(*Settings)) { require.NoError(f, f.reload(false, to)) },
+	"restart": func(f *fixture, to func(*Settings)) {
+		f.kill()
+		to(&f.settings)
+		f.start()
+	},
+}
+
 // A range's only webhook becomes the first of several, by a reload or a restart: what waits for it goes there.
 func TestTheOnlyWebhookBecomesTheFirstOfSeveral(t *testing.T) {
-	for name, change := range map[string]func(f *fixture, to func(*Settings)){
-		"reload": func(f *fixture, to func(*Settings)) { require.NoError(f, f.reload(false, to)) },
-		"restart": func(f *fixture, to func(*Settings)) {
-			f.kill()
-			to(&f.settings)
-			f.start()
-		},
-	} {
+	for name, change := range configuredAnew {
 		t.Run(name, func(t *testing.T) {
 			pos, books := &fakeWebhook{}, &fakeWebhook{}
 			runFixture(t, func(t *testing.T, f *fixture) {
@@ -313,14 +316,7 @@ func TestTheOnlyWebhookBecomesTheFirstOfSeveral(t *testing.T) {
 // A list is replaced by one webhook without a name: what waits for the one that decided purchases goes on there, and
 // what it had can be sent again, after further restarts too. What waits for the others is not sent.
 func TestOneOfSeveralBecomesTheOnlyWebhook(t *testing.T) {
-	for name, change := range map[string]func(f *fixture, to func(*Settings)){
-		"reload": func(f *fixture, to func(*Settings)) { require.NoError(f, f.reload(false, to)) },
-		"restart": func(f *fixture, to func(*Settings)) {
-			f.kill()
-			to(&f.settings)
-			f.start()
-		},
-	} {
+	for name, change := range configuredAnew {
 		t.Run(name, func(t *testing.T) {
 			pos, books := &fakeWebhook{}, &fakeWebhook{}
 			runFixture(t, func(t *testing.T, f *fixture) {

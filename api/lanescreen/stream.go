@@ -32,7 +32,7 @@ type laneView struct {
 	ClearMS  int64         `json:"clear_ms"`
 	Session  *sessionView  `json:"session"`
 	Purchase *purchaseView `json:"purchase"`
-	MovedTo  string        `json:"moved_to,omitempty"` // the lane that the session is on which this one had before
+	MovedTo  string        `json:"moved_to,omitempty"` // the name of the lane to which its last session has moved
 }
 
 type helpView struct {

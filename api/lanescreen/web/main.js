@@ -27,7 +27,7 @@ class Lane {
   session = null;
   purchase = null; // {purchase_id, phase, user_message}, the latest of the session
   ended = null; // the last session, until the next one
-  moved_to = ""; // the lane that it has moved to, and is on
+  moved_to = ""; // the name of the lane to which that has moved
   clear_ms = 0; // its time was up, and the lane has to be cleared within so long
   hours = new Hours(); // of the range
   #sentAt = 0;

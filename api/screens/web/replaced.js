@@ -6,9 +6,9 @@ const REACTION = 500; // ms, about as long as a hand needs to stop
 const PLACE = 40; // px around a press, about a finger
 const BEGINS = "[data-begins-ceasefire]"; // the mark of the controls that begin a ceasefire: they act at all times
 
-// guardReplaced ignores presses on the page where the control that was pressed last is gone, for REACTION from when it goes and from each press
-// that is ignored: those of a finger or a mouse at that place, and those of a key, as the focus may have moved to what has taken its place, until another
-// key has moved it on. The body has data-replaced meanwhile.
+// guardReplaced ignores presses where the control that was pressed last has gone. It does so for REACTION, which begins anew with each press that
+// is ignored. Of a finger or a mouse, "where" is the place of the press. Of a key it is the focus, which may have moved to what has come, until
+// another key moves it on. The body has data-replaced meanwhile.
 export function guardReplaced() {
   let pressed = null; // the press that counted last: {control, byKey, x, y}
   let gone = null; // the one whose control is gone
