@@ -10,6 +10,7 @@ import (
 
 	"rangegate/actors/commit"
 	"rangegate/actors/holds"
+	"rangegate/actors/logline"
 	"rangegate/lanes"
 	"rangegate/lanes/trace"
 )
@@ -56,19 +57,23 @@ type (
 	forgetEnds       struct{}
 )
 
+// Ceasefires sets and lifts the holds of the range. Its methods may be called from any goroutine. Their errors are
+// those that every method of Range may return, and those that they name.
+type Ceasefires struct{ r *Range }
+
 // Hold sets a hold over the scope: what it covers is closed at once, and stays so until it is lifted. It
 // returns how far the hold has come within holds.Patience.
-func (r *Range) Hold(ctx context.Context, scope lanes.Scope, who string) (lanes.Reached, error) {
-	if err := context.Cause(r.life); err != nil {
+func (c *Ceasefires) Hold(ctx context.Context, scope lanes.Scope, who string) (lanes.Reached, error) {
+	if err := context.Cause(c.r.life); err != nil {
 		return lanes.Reached{}, err
 	}
 	m := &setHold{
 		scope: scope, press: uuid.New(), who: who, trace: trace.ID(ctx), span: trace.Span(ctx),
-		noted: r.traceHold(ctx, lanes.Hold{}, scope), asked: r.clock.Now(), reply: make(chan *holds.Progress, 1),
+		noted: c.traceHold(ctx, lanes.Hold{}, scope), asked: c.r.clock.Now(), reply: make(chan *holds.Progress, 1),
 	}
-	ctx, cancel := r.withPatience(ctx)
+	ctx, cancel := c.withPatience(ctx)
 	defer cancel()
-	r.addresses.sendRoot(m)
+	c.r.addresses.sendRoot(m)
 	var progress *holds.Progress
 	select {
 	case progress = <-m.reply:
@@ -76,7 +81,7 @@ func (r *Range) Hold(ctx context.Context, scope lanes.Scope, who string) (lanes.
 		select {
 		case progress = <-m.reply: // before the range stopped
 		default:
-			err := r.outOfPatience(lanes.ErrNotOwnerClosed)
+			err := c.outOfPatience(lanes.ErrNotOwnerClosed)
 			if errors.Is(err, lanes.ErrStarting) { // it may be set, and what closes needs no answer
 				err = lanes.ErrTimeout
 			}
@@ -86,17 +91,17 @@ func (r *Range) Hold(ctx context.Context, scope lanes.Scope, who string) (lanes.
 	}
 	reached := progress.Await(ctx)
 	m.noted.recordReached(reached, progress)
-	if !reached.Saved && r.committer.IsFenced() { // the new owner does not know of the hold
+	if !reached.Saved && c.r.committer.IsFenced() { // the new owner does not know of the hold
 		return lanes.Reached{}, lanes.ErrNotOwnerClosed
 	}
-	r.metrics.Held(reached)
+	c.r.metrics.Held(reached)
 	return reached, nil
 }
 
 // withPatience returns a context that ends with ctx, after holds.Patience, and when the range stops.
-func (r *Range) withPatience(ctx context.Context) (context.Context, context.CancelFunc) {
+func (c *Ceasefires) withPatience(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithTimeout(ctx, holds.Patience)
-	unregister := context.AfterFunc(r.life, cancel)
+	unregister := context.AfterFunc(c.r.life, cancel)
 	return ctx, func() {
 		unregister()
 		cancel()
@@ -105,8 +110,8 @@ func (r *Range) withPatience(ctx context.Context) (context.Context, context.Canc
 
 // outOfPatience is the error when withPatience's context has ended: notOwner if another process has the
 // range.
-func (r *Range) outOfPatience(notOwner error) error {
-	switch err := context.Cause(r.life); {
+func (c *Ceasefires) outOfPatience(notOwner error) error {
+	switch err := context.Cause(c.r.life); {
 	case errors.Is(err, lanes.ErrNotOwner):
 		return notOwner
 	case err != nil:
@@ -117,14 +122,14 @@ func (r *Range) outOfPatience(notOwner error) error {
 
 // Lift ends the hold over the scope, as it was after that press; uuid.Nil: as it is. Lanes under another one stay
 // closed. Errors: ErrCeasefire if it was pressed again since, or meanwhile.
-func (r *Range) Lift(ctx context.Context, scope lanes.Scope, press uuid.UUID, who string) (lanes.Reached, error) {
+func (c *Ceasefires) Lift(ctx context.Context, scope lanes.Scope, press uuid.UUID, who string) (lanes.Reached, error) {
 	m := &liftHold{
 		scope: scope, press: press, who: who, trace: trace.ID(ctx), span: trace.Span(ctx),
-		noted: r.traceHold(ctx, lanes.Release{}, scope), reply: make(chan liftReply, 1),
+		noted: c.traceHold(ctx, lanes.Release{}, scope), reply: make(chan liftReply, 1),
 	}
-	ctx, cancel := r.withPatience(ctx)
+	ctx, cancel := c.withPatience(ctx)
 	defer cancel()
-	r.addresses.sendRoot(m)
+	c.r.addresses.sendRoot(m)
 	select {
 	case lifted := <-m.reply:
 		return lifted.await(ctx, m.noted)
@@ -137,7 +142,7 @@ func (r *Range) Lift(ctx context.Context, scope lanes.Scope, press uuid.UUID, wh
 	}
 	err := error(lanes.ErrTimeout)
 	if !m.given.Load() {
-		err = r.outOfPatience(lanes.ErrNotOwner)
+		err = c.outOfPatience(lanes.ErrNotOwner)
 	}
 	m.noted.recordFailed(err)
 	return lanes.Reached{}, err
@@ -160,9 +165,6 @@ func (m *liftHold) answer(reply liftReply) {
 	default:
 	}
 }
-
-// Holds is the range's record of its holds.
-func (r *Range) Holds() lanes.Holds { return *r.holds.Load() }
 
 // showHolds makes the record in force the one that everybody reads.
 func (a *rangeActor) showHolds() {
@@ -194,7 +196,7 @@ func (a *rangeActor) setHold(m *setHold) *holds.Progress {
 		progress.RecordSaved(outcome)
 	}
 	r.committer.Save(w)
-	traced(r.log.Warn(), m.trace).Str("scope", m.scope.Kind).Stringer("id", m.scope.ID).Str("who", m.who).
+	logline.Traced(r.log.Warn(), m.trace).Str("scope", m.scope.Kind).Stringer("id", m.scope.ID).Str("who", m.who).
 		Int("lanes", len(change.Lanes)).Msg("hold set")
 	return progress
 }
@@ -216,7 +218,7 @@ func (a *rangeActor) liftHold(m *liftHold) {
 	change, err := a.holds.Lift(m.scope, m.press, m.who, &r.settings().Layout, r.clock.Now())
 	m.noted.noteDecided()
 	if err != nil {
-		traced(r.log.Warn(), m.trace).Str("scope", m.scope.Kind).Stringer("id", m.scope.ID).Str("who", m.who).
+		logline.Traced(r.log.Warn(), m.trace).Str("scope", m.scope.Kind).Stringer("id", m.scope.ID).Str("who", m.who).
 			Msg("the end of a hold is refused: it was pressed again since")
 		m.answer(liftReply{nil, err})
 		return
@@ -262,8 +264,8 @@ func (a *rangeActor) holdLifted(m *holdLifted) {
 		ctx: trace.WithSpan(context.Background(), lift.trace, lift.span), command: lanes.Release{}, holder: lift.who,
 		progress: progress,
 	})
-	traced(r.log.Warn(), lift.trace).Str("scope", lift.scope.Kind).Stringer("id", lift.scope.ID).Str("who", lift.who).
-		Int("lanes", len(change.Lanes)).Msg("hold lifted")
+	logline.Traced(r.log.Warn(), lift.trace).Str("scope", lift.scope.Kind).Stringer("id", lift.scope.ID).
+		Str("who", lift.who).Int("lanes", len(change.Lanes)).Msg("hold lifted")
 	lift.answer(liftReply{progress, nil})
 }
 

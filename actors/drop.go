@@ -3,13 +3,12 @@ package actors
 import (
 	"context"
 	"errors"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
 
 	"rangegate/actors/commit"
-	"rangegate/actors/supervised"
 	"rangegate/lanes"
 )
 
@@ -127,26 +126,20 @@ func (r *Range) awaitEnd(ctx context.Context) error {
 		await(ctx, &r.dials.finished), await(ctx, &r.background), r.delivery.AwaitAttempts(ctx), r.committer.Drain(ctx))
 }
 
-// barrier is sent to the range and its lanes behind all other messages: who takes it has taken those.
-type barrier struct {
-	ahead  atomic.Int64  // how many have not come to it
-	passed chan struct{} // closed once there is none
-}
-
-// atBarrier is the message of a barrier to one actor.
-type atBarrier struct {
-	supervised.Taken
-	*barrier
-}
-
-func (b *barrier) pass() {
-	if b.ahead.Add(-1) == 0 {
-		close(b.passed)
+// await waits until the goroutines have ended, or ctx ends.
+func await(ctx context.Context, goroutines *sync.WaitGroup) error {
+	ended := make(chan struct{})
+	go func() {
+		goroutines.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
-
-// Refuse implements supervised.Awaited: an actor that stops takes nothing any more.
-func (b *barrier) Refuse(error) { b.pass() }
 
 // awaitClosings waits until every lane has taken what it was sent, for lastClosings at most: a stop overtakes the
 // messages that wait for an actor, a hold among them.

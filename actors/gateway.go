@@ -10,12 +10,23 @@
 // log). Beside them stand two values, hardware (one lane's link and fire line) and holds (those of the range), and
 // commit (what is saved, in one flush for many lanes), idempotency (the keys), purchases and simulation, clock and
 // metrics.
+//
+// The files call each other in one direction, each those below it:
+//
+//	the process       gateway.go, recover.go, reload.go, drop.go, refusal.go, ownership.go, health.go
+//	what is asked     commands.go, batch.go, starts.go, reservation.go, ceasefire.go, observe.go, operate.go
+//	the range's actor rangeactor.go, and its part of ceasefire.go
+//	the lane's actor  lane.go, link.go, move.go, together.go, which call each other; queue.go, reports.go, connection.go
+//	what they pass on request.go, spans.go, ticket.go, barrier.go
+//	what they know    range.go, settings.go, addresses.go
 package actors
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,6 +35,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/rs/zerolog"
+	"golang.org/x/sync/errgroup"
 
 	"rangegate/actors/clock"
 	"rangegate/actors/metrics"
@@ -36,6 +48,7 @@ const (
 	lastAttempts = 2 * time.Second // for attempts under way when the range stops
 	// checkpointEvery bounds how much running time can be unknown after a boot with a wrong wall clock.
 	checkpointEvery = 10 * time.Second
+	parallelStarts  = 8 // ranges that StartRanges recovers at a time
 )
 
 // Gateway is the ranges of this process. Its methods may be called from any goroutine.
@@ -155,6 +168,32 @@ func (g *Gateway) StartClaimed(ctx context.Context, s Settings, epoch uint64) er
 	return nil
 }
 
+// StartRanges starts ranges together. It tries all of them before it returns the refusals of layouts, each an
+// ErrLayout; any other error ends it.
+func (g *Gateway) StartRanges(ctx context.Context, all []Settings) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(parallelStarts)
+	var mu sync.Mutex
+	var refused []error
+	for _, s := range all {
+		group.Go(func() error {
+			err := g.StartRange(ctx, s)
+			if !errors.Is(err, ErrLayout) {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			refused = append(refused, err)
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	slices.SortFunc(refused, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return errors.Join(refused...)
+}
+
 // Stop saves what waits to be saved, stops every tree and closes every link. Whoever still waits for a reply
 // gets an error. It ends when ctx does, at the latest; it is called once.
 func (g *Gateway) Stop(ctx context.Context) error {
@@ -197,21 +236,6 @@ func (r *Range) stop(ctx context.Context) error {
 func (g *Gateway) ResumeDeliveries() {
 	for _, r := range g.running() {
 		r.delivery.Resume()
-	}
-}
-
-// await waits until the goroutines have ended, or ctx ends.
-func await(ctx context.Context, goroutines *sync.WaitGroup) error {
-	ended := make(chan struct{})
-	go func() {
-		goroutines.Wait()
-		close(ended)
-	}()
-	select {
-	case <-ended:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }
 
@@ -265,21 +289,6 @@ func (g *Gateway) ClockChanges() (suspends, steps uint64) {
 }
 
 func (g *Gateway) observeDrift(by time.Duration) { g.metrics.ClockDrift.Set(by.Seconds()) }
-
-// probe goes the way that a hold goes, from the range through each lane to its connection, and changes nothing.
-type probe struct {
-	unanswered atomic.Int64  // of the range and its lanes
-	done       chan struct{} // closed when all have answered
-}
-
-// probePassed tells the lane that its connection has taken the newest probe.
-type probePassed struct{}
-
-func (p *probe) answer() {
-	if p.unanswered.Add(-1) == 0 {
-		close(p.done)
-	}
-}
 
 // Alive asks every actor that a fire line is closed through: every range, lane and connection. It returns nil
 // once all have answered, or an error with the ranges that have not when ctx ends. A range that stops is not

@@ -41,13 +41,13 @@ type holdTimes struct {
 }
 
 // traceHold returns where a hold, or its end, is noted: nil without a tracer, and for a request without a trace id.
-func (r *Range) traceHold(ctx context.Context, command lanes.Command, scope lanes.Scope) *tracedHold {
+func (c *Ceasefires) traceHold(ctx context.Context, command lanes.Command, scope lanes.Scope) *tracedHold {
 	id := trace.ID(ctx)
-	if r.metrics.Tracer == nil || id == "" {
+	if c.r.metrics.Tracer == nil || id == "" {
 		return nil
 	}
 	return &tracedHold{
-		r: r, trace: id, request: trace.Span(ctx), command: command.Name(), scope: scope,
+		r: c.r, trace: id, request: trace.Span(ctx), command: command.Name(), scope: scope,
 		holdTimes: holdTimes{sent: time.Now()},
 	}
 }

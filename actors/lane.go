@@ -81,9 +81,8 @@ type pendingSave struct {
 	write   *commit.Write  // of the change
 }
 
-// The messages of a lane besides *request. Others stand with what they are about: link.go, reports.go,
-// move.go, together.go, reload.go, operate.go. life is the instance that a message belongs to: one of an
-// earlier life is stale.
+// The messages of a lane besides *request. Others stand with what they are about: link.go, reports.go, move.go,
+// together.go, operate.go. life is the instance that a message belongs to: one of an earlier life is stale.
 type (
 	lastSaved struct {
 		life *laneActor
@@ -97,6 +96,7 @@ type (
 	}
 	timeUp        struct{ timer uint64 }
 	rearm         struct{} // timers stood still while the machine was suspended
+	replaced      struct{} // its place, or what its range sells, is another
 	resumeReports struct{ life *laneActor }
 	unpark        struct{ life *laneActor }
 )
@@ -278,6 +278,27 @@ func (l *laneActor) resume(lane lanes.Lane) {
 		l.parked = false
 		l.publishLink()
 	}
+}
+
+// recountTurn counts the lane's turn anew where the configuration has opened or closed the lane for sale: by a
+// reload, or while the gateway was down. What the store does not take now is counted with the lane's next change.
+func (l *laneActor) recountTurn() {
+	if l.lane.TurnStale() {
+		l.enqueue(&request{ctx: context.Background(), command: lanes.CountTurn{}, by: lanes.ByTimer})
+	}
+}
+
+// replaced shows the lane as it is offered now, and reconciles it with the holds over its place. A change of it may be
+// saved, and shown, of which it has not heard yet. A lane that is not loaded yet, or parked, does so when it resumes.
+func (l *laneActor) replaced() {
+	if !l.loaded {
+		return
+	}
+	l.lane = l.asOffered(l.lane)
+	l.r.board.PublishUnsaved(l.lane)
+	l.arm()
+	l.reconcileHolds()
+	l.recountTurn()
 }
 
 // park holds the hardware of a lane that panics again and again, and tries it once more after parkedFor.
@@ -660,7 +681,7 @@ func (l *laneActor) answer(p *pendingSave) {
 		l.handOver(p)
 	}
 	q.end(true)
-	l.r.observeTurn(p.change)
+	l.r.metrics.TurnEnded(l.r.id, p.change)
 	q.answer(p.change.Answer, nil, p.events...)
 	line := logLine(l.r, l.lane, q, nil, p.life != nil).Int("events", len(p.events))
 	if p.change.Settled != nil {
@@ -826,4 +847,61 @@ func (l *laneActor) stopReason() error {
 		return lanes.ErrLaneNotFound
 	}
 	return cmp.Or(context.Cause(l.r.life), error(lanes.ErrStarting))
+}
+
+// inherited is what closes the line of a lane that begins anew: the stops and pauses that waited when an operator had
+// it restarted, which its next life decides, and what is decided with other lanes, which it waits for.
+type inherited struct {
+	supervised.Taken
+	closing []*request
+	ahead   []*closingAhead
+}
+
+// Refuse implements supervised.Awaited: there is no next life.
+func (m *inherited) Refuse(reason error) {
+	for _, q := range m.closing {
+		q.Refuse(reason)
+	}
+}
+
+// unparkNow tries a parked lane again. It may be asked for it more than once before the lane is loaded.
+func (l *laneActor) unparkNow(m *unparkNow) {
+	if !l.parked {
+		m.reply <- lanes.ErrNotParked
+		return
+	}
+	l.load()
+	m.reply <- nil
+}
+
+// restart ends this life of the lane. A parked lane goes on being parked.
+func (l *laneActor) restart(m *restartLane) {
+	if l.parked {
+		m.reply <- lanes.ErrLaneParked
+		return
+	}
+	l.restarted = true
+	m.reply <- nil
+	supervised.BeginAnew()
+}
+
+// bequeath sends the next life of the lane what waits and closes a session: the hardware has it already. After a panic
+// its own requests are refused.
+func (l *laneActor) bequeath() {
+	m := &inherited{ahead: l.queue.ahead}
+	if l.restarted {
+		m.closing = l.queue.takeClosings()
+	}
+	if len(m.closing) > 0 || len(m.ahead) > 0 {
+		l.r.tree.Send(l.self, m)
+	}
+}
+
+// inherit queues what waited in the life before. It counts from when it arrived there.
+func (l *laneActor) inherit(m *inherited) {
+	l.follow(m.ahead)
+	for _, q := range m.closing {
+		q.closed = q.at
+		l.enqueue(q)
+	}
 }

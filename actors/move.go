@@ -2,10 +2,11 @@ package actors
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
-	"github.com/asynkron/protoactor-go/actor"
 	"github.com/google/uuid"
 
 	"rangegate/actors/supervised"
@@ -15,18 +16,6 @@ import (
 // A session moves in three steps. The destination keeps itself free and gives a ticket; the source decides the
 // move and saves both lanes in one write; then the destination puts what was saved in force. A move that
 // fails drops the ticket.
-
-// ticket is a lane that keeps itself free for a session.
-type ticket struct {
-	r    *Range
-	lane lanes.Lane // as it awaits the session, or was lent
-	pid  *actor.PID
-	used atomic.Bool  // whoever decides has it, or nobody will
-	void *atomic.Bool // the lane panicked meanwhile and has forgotten the ticket
-	lent bool         // for several operations: see together.go
-
-	moved *returned // nil, or what was saved of the lane that its session has moved to, until it is handed on
-}
 
 type (
 	awaitMove struct {
@@ -79,19 +68,6 @@ func (r *Range) askTicket(ctx context.Context, by lanes.By, lane uuid.UUID) (giv
 		return nil, lanes.ErrTimeout
 	case <-r.life.Done():
 		return nil, context.Cause(r.life)
-	}
-}
-
-// take returns true to the first caller: the source that decides the move, or expire.
-func (t *ticket) take() bool { return t.used.CompareAndSwap(false, true) }
-
-// drop frees the lane.
-func (t *ticket) drop() { t.r.tree.Send(t.pid, &dropTicket{t}) }
-
-// expire drops a ticket whose request ended before the source could decide the move.
-func (t *ticket) expire() {
-	if t.take() {
-		t.drop()
 	}
 }
 
@@ -157,4 +133,45 @@ func (l *laneActor) movedIn(m *movedIn) {
 	m.moved.recordArrival(l.r, l.lane, m.sent)
 	l.openFor(m.moved)
 	l.r.purchases.Start(l.lane, lanes.Span{})
+}
+
+// vacate asks a lane that is about to leave to keep itself free, until ctx ends unless the ticket is taken.
+type vacate struct {
+	supervised.Taken
+	ctx   context.Context
+	reply chan ticketReply
+}
+
+// The reasons for which a lane does not vacate. Force ends what occupies it.
+var (
+	errBusy     = errors.New("the lane is busy")
+	errOccupied = fmt.Errorf("%w", ErrInUse)
+)
+
+// Refuse implements supervised.Awaited.
+func (m *vacate) Refuse(reason error) { m.reply <- ticketReply{nil, reason} }
+
+// vacate keeps the lane free, as for a session that moves here, if there is nothing on it.
+func (l *laneActor) vacate(m *vacate) {
+	var err error
+	switch s := l.lane.Session; {
+	case s != nil:
+		err = fmt.Errorf("%w: lane %s has session %s with %s left; end it, or reload with force",
+			errOccupied, l.id, s.ID,
+			s.Remaining(l.now).Round(time.Second))
+	case len(l.lane.Open) > 0:
+		err = fmt.Errorf("%w: lane %s has %d purchases that wait for staff; settle them, or reload with force",
+			errOccupied, l.id, len(l.lane.Open))
+	case l.lane.ReservedFor(l.now) > 0:
+		err = fmt.Errorf("%w: lane %s is being sold, reserved for another %s; wait for that, or reload with force",
+			errOccupied, l.id,
+			l.lane.ReservedFor(l.now).Round(time.Second))
+	case l.busy() || !l.ready:
+		err = errBusy
+	}
+	if err != nil {
+		m.reply <- ticketReply{nil, err}
+		return
+	}
+	m.reply <- ticketReply{l.giveTicket(m.ctx), nil}
 }

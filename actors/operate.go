@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"rangegate/actors/logline"
 	"rangegate/actors/supervised"
 	"rangegate/lanes"
 	"rangegate/lanes/trace"
@@ -64,7 +65,7 @@ func (o *Observer) RedeliverEvents(
 	}
 	result, err := o.r.Redeliver(trace.WithWho(ctx, who), selection, nil)
 	if err == nil {
-		traced(o.r.log.Info().Str("who", who).Str("webhook", selection.Webhook), trace.ID(ctx)).
+		logline.Traced(o.r.log.Info().Str("who", who).Str("webhook", selection.Webhook), trace.ID(ctx)).
 			Uint64("after", selection.After).
 			Uint64("until", selection.Until).Int("events", result.Events).Msg("an operator has events sent again")
 	}
@@ -77,7 +78,8 @@ func (o *Observer) NoteWebhookTest(ctx context.Context, who, webhook, problem st
 	if err := context.Cause(o.r.life); err != nil {
 		return err
 	}
-	line := traced(o.r.log.Info().Str("who", who).Str("webhook", webhook).Bool("reached", problem == ""), trace.ID(ctx))
+	line := logline.Traced(o.r.log.Info().Str("who", who).Str("webhook", webhook), trace.ID(ctx)).
+		Bool("reached", problem == "")
 	if problem != "" {
 		line = line.Str("error", problem)
 	}
@@ -115,7 +117,7 @@ func (o *Observer) NoteNames(ctx context.Context, who string, lane, session uuid
 	if err := o.has(lane); err != nil {
 		return err
 	}
-	traced(o.r.named.Of(o.r.log.Info(), lane).Str("who", who), trace.ID(ctx)).
+	logline.Traced(o.r.named.Of(o.r.log.Info(), lane).Str("who", who), trace.ID(ctx)).
 		Msg("an operator reads a lane's snapshot with names")
 	o.r.record(ctx, lanes.Act{Who: who, What: lanes.DidReadNames, Lane: lane, Session: session})
 	return nil
@@ -150,7 +152,7 @@ func (o *Observer) send(ctx context.Context, lane uuid.UUID, message any, reply 
 
 // note logs what an operator does with a lane, and puts it on record.
 func (o *Observer) note(ctx context.Context, who string, lane uuid.UUID, what, message string) {
-	traced(o.r.named.Of(o.r.log.Info(), lane).Str("who", who), trace.ID(ctx)).Msg(message)
+	logline.Traced(o.r.named.Of(o.r.log.Info(), lane).Str("who", who), trace.ID(ctx)).Msg(message)
 	o.r.record(ctx, lanes.Act{Who: who, What: what, Lane: lane})
 }
 
@@ -170,60 +172,3 @@ func newOperatorRequest() operatorRequest { return operatorRequest{reply: make(c
 
 // Refuse implements supervised.Awaited.
 func (m *operatorRequest) Refuse(reason error) { m.reply <- reason }
-
-// inherited is what closes the line of a lane that begins anew: the stops and pauses that waited when an operator had
-// it restarted, which its next life decides, and what is decided with other lanes, which it waits for.
-type inherited struct {
-	supervised.Taken
-	closing []*request
-	ahead   []*closingAhead
-}
-
-// Refuse implements supervised.Awaited: there is no next life.
-func (m *inherited) Refuse(reason error) {
-	for _, q := range m.closing {
-		q.Refuse(reason)
-	}
-}
-
-// unparkNow tries a parked lane again. It may be asked for it more than once before the lane is loaded.
-func (l *laneActor) unparkNow(m *unparkNow) {
-	if !l.parked {
-		m.reply <- lanes.ErrNotParked
-		return
-	}
-	l.load()
-	m.reply <- nil
-}
-
-// restart ends this life of the lane. A parked lane goes on being parked.
-func (l *laneActor) restart(m *restartLane) {
-	if l.parked {
-		m.reply <- lanes.ErrLaneParked
-		return
-	}
-	l.restarted = true
-	m.reply <- nil
-	supervised.BeginAnew()
-}
-
-// bequeath sends the next life of the lane what waits and closes a session: the hardware has it already. After a panic
-// its own requests are refused.
-func (l *laneActor) bequeath() {
-	m := &inherited{ahead: l.queue.ahead}
-	if l.restarted {
-		m.closing = l.queue.takeClosings()
-	}
-	if len(m.closing) > 0 || len(m.ahead) > 0 {
-		l.r.tree.Send(l.self, m)
-	}
-}
-
-// inherit queues what waited in the life before. It counts from when it arrived there.
-func (l *laneActor) inherit(m *inherited) {
-	l.follow(m.ahead)
-	for _, q := range m.closing {
-		q.closed = q.at
-		l.enqueue(q)
-	}
-}

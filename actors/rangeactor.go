@@ -29,8 +29,8 @@ const (
 	parkedFor = time.Minute
 )
 
-// rangeActor is the root of a range's tree: it spawns and supervises the lanes and the events actors, routes
-// what concerns many lanes, and sets and lifts holds (ceasefire.go).
+// rangeActor is the root of a range's tree: it spawns and supervises the lanes and the events actors, routes what
+// concerns many lanes, takes the new settings of a reload, and sets and lifts holds (ceasefire.go).
 type rangeActor struct {
 	r     *Range
 	self  *actor.PID
@@ -38,7 +38,7 @@ type rangeActor struct {
 	ended bool // this life has: its children are being stopped
 }
 
-// The messages of a range's actor. Others stand in ceasefire.go and reload.go.
+// The messages of a range's actor. Others stand in ceasefire.go.
 type (
 	toLane struct {
 		lane    uuid.UUID
@@ -46,6 +46,12 @@ type (
 	}
 	toAllLanes   struct{ message any }
 	restartChild struct{ child *actor.PID }
+	exchange     struct { // the new settings of a reload
+		to    *settings
+		renew []uuid.UUID
+		who   string
+		reply chan []*actor.PID // the lanes that leave: they have vacated, and nothing reaches them any more
+	}
 )
 
 // Receive takes one message.
@@ -173,4 +179,38 @@ func (a *rangeActor) ChildFailed(supervisor actor.Supervisor, child *actor.PID, 
 		return
 	}
 	supervisor.RestartChildren(child)
+}
+
+// exchange puts the new settings in force and returns the lanes that leave.
+func (a *rangeActor) exchange(ctx actor.Context, m *exchange) (gone []*actor.PID) {
+	r, before := a.r, a.r.settings()
+	r.inForce.Store(m.to)
+	for _, events := range r.delivery.Rearrange(m.to.Receivers) {
+		a.spawnEvents(ctx, events)
+	}
+	r.board.Arrange(m.to.Layout, m.to.at)
+	for id, lane := range r.addresses.lanes {
+		if !m.to.has(id) {
+			r.addresses.drop(id)
+			r.tree.Forget(id)
+			r.commands.Forget(id)
+			r.works.Forget(id)
+			gone = append(gone, lane)
+		}
+	}
+	a.rearrangeHolds(before, m)
+	for _, place := range m.to.Layout.Lanes {
+		old, found := before.place(place.ID)
+		switch {
+		case !found:
+			r.unready.add(place.ID)
+			a.spawn(ctx, place.ID)
+		case old != place, !before.Layout.SellsAs(m.to.Layout, place):
+			r.addresses.sendListed(place.ID, &replaced{})
+		}
+	}
+	for _, lane := range m.renew {
+		r.addresses.sendListed(lane, &renewLink{errRenewed})
+	}
+	return gone
 }

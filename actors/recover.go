@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
+
 	"rangegate/actors/board"
 	"rangegate/actors/clock"
 	"rangegate/actors/commit"
@@ -37,14 +37,14 @@ func (g *Gateway) recover(ctx context.Context, s Settings, epoch uint64) (*Range
 	inForce := newSettings(s)
 	r := &Range{
 		id: s.Layout.Range, since: since, clock: g.clock, metrics: g.metrics,
-		log:       loglevel.OfRange(g.log, s.Layout.Range),
-		board:     board.New(inForce.Layout, inForce.at, g.clock.Now),
-		keys:      idempotency.New(loaded.Keys),
-		reopening: reopenings{underWay: map[uuid.UUID]reopening{}},
-		spawned:   make(chan struct{}),
+		log:     loglevel.OfRange(g.log, s.Layout.Range),
+		board:   board.New(inForce.Layout, inForce.at, g.clock.Now),
+		keys:    idempotency.New(loaded.Keys),
+		spawned: make(chan struct{}),
 	}
 	r.named = func(lane uuid.UUID) string { return r.settings().name(lane) }
 	r.View = &r.board.View
+	r.Commands = &Commands{r: r, reopening: reopenings{underWay: map[uuid.UUID]reopening{}}}
 	r.inForce.Store(inForce)
 	r.life, r.endLife = context.WithCancelCause(context.Background())
 	r.tree = supervised.New(supervised.Deps{
@@ -96,7 +96,7 @@ func (g *Gateway) recover(ctx context.Context, s Settings, epoch uint64) (*Range
 		Life: r.life, Clock: r.clock, Log: r.log, Lanes: r.named, Delivery: r.delivery, Go: r.background.Go,
 		Save: r.committer.Save, Find: r.Find, AddMinutes: r.addMinutes,
 	})
-	r.Starts, r.Batches, r.Observer = &Starts{r}, &Batches{r}, &Observer{r}
+	r.Ceasefires, r.Starts, r.Batches, r.Observer = &Ceasefires{r}, &Starts{r}, &Batches{r}, &Observer{r}
 	r.Reservations = &Reservations{r: r, turn: make(chan struct{}, 1)}
 	changed, err := r.restoreLanes(ctx, loaded, s.Retire)
 	if err != nil {
@@ -250,39 +250,4 @@ func (r *Range) retire(lane lanes.Lane, now lanes.Instant) *commit.Write {
 		w.Events = r.delivery.Append(w.Events, event, "", lanes.Span{})
 	}
 	return w
-}
-
-// unreadyLanes are the lanes that are not loaded yet.
-type unreadyLanes struct {
-	mu    sync.Mutex
-	lanes map[uuid.UUID]struct{}
-}
-
-func (u *unreadyLanes) reset(places []lanes.Place) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.lanes = make(map[uuid.UUID]struct{}, len(places))
-	for _, place := range places {
-		u.lanes[place.ID] = struct{}{}
-	}
-}
-
-func (u *unreadyLanes) add(lane uuid.UUID) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.lanes[lane] = struct{}{}
-}
-
-func (u *unreadyLanes) remove(lane uuid.UUID) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if delete(u.lanes, lane); len(u.lanes) == 0 {
-		u.lanes = map[uuid.UUID]struct{}{} // the large table is freed
-	}
-}
-
-func (u *unreadyLanes) count() int {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return len(u.lanes)
 }

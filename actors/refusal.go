@@ -1,15 +1,9 @@
 package actors
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"slices"
-	"strings"
-	"sync"
 
 	"github.com/google/uuid"
-	"golang.org/x/sync/errgroup"
 
 	"rangegate/lanes"
 )
@@ -17,35 +11,6 @@ import (
 // A range whose layout has lost a lane that is in use is refused: nobody would serve that lane. The refusal
 // concerns this range, all others go on. It ends when the range is started with another layout, or leaves the
 // configuration.
-
-// parallelStarts is how many ranges StartRanges recovers at a time.
-const parallelStarts = 8
-
-// StartRanges starts ranges together. It tries all of them before it returns the refusals of layouts, each an
-// ErrLayout; any other error ends it.
-func (g *Gateway) StartRanges(ctx context.Context, all []Settings) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(parallelStarts)
-	var mu sync.Mutex
-	var refused []error
-	for _, s := range all {
-		group.Go(func() error {
-			err := g.StartRange(ctx, s)
-			if !errors.Is(err, ErrLayout) {
-				return err
-			}
-			mu.Lock()
-			defer mu.Unlock()
-			refused = append(refused, err)
-			return nil
-		})
-	}
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	slices.SortFunc(refused, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
-	return errors.Join(refused...)
-}
 
 // Refusal returns why the range was refused at its latest start that the store did not fail, nil if it was not.
 func (g *Gateway) Refusal(id uuid.UUID) error {

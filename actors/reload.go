@@ -361,56 +361,6 @@ func (d leavingLane) vacate(ctx context.Context) (*ticket, error) {
 	}
 }
 
-// The messages of a reload.
-type (
-	vacate struct { // asks a lane that is about to leave to keep itself free, until ctx ends unless the ticket is taken
-		supervised.Taken
-		ctx   context.Context
-		reply chan ticketReply
-	}
-	exchange struct { // gives the range's actor its new settings
-		to    *settings
-		renew []uuid.UUID
-		who   string
-		reply chan []*actor.PID // the lanes that leave: they have vacated, and nothing reaches them any more
-	}
-	replaced struct{} // tells a lane that its place, or what its range sells, is another
-)
-
-// The reasons for which a lane does not vacate. Force ends what occupies it.
-var (
-	errBusy     = errors.New("the lane is busy")
-	errOccupied = fmt.Errorf("%w", ErrInUse)
-)
-
-// Refuse implements supervised.Awaited.
-func (m *vacate) Refuse(reason error) { m.reply <- ticketReply{nil, reason} }
-
-// vacate keeps the lane free, as for a session that moves here, if there is nothing on it.
-func (l *laneActor) vacate(m *vacate) {
-	var err error
-	switch s := l.lane.Session; {
-	case s != nil:
-		err = fmt.Errorf("%w: lane %s has session %s with %s left; end it, or reload with force",
-			errOccupied, l.id, s.ID,
-			s.Remaining(l.now).Round(time.Second))
-	case len(l.lane.Open) > 0:
-		err = fmt.Errorf("%w: lane %s has %d purchases that wait for staff; settle them, or reload with force",
-			errOccupied, l.id, len(l.lane.Open))
-	case l.lane.ReservedFor(l.now) > 0:
-		err = fmt.Errorf("%w: lane %s is being sold, reserved for another %s; wait for that, or reload with force",
-			errOccupied, l.id,
-			l.lane.ReservedFor(l.now).Round(time.Second))
-	case l.busy() || !l.ready:
-		err = errBusy
-	}
-	if err != nil {
-		m.reply <- ticketReply{nil, err}
-		return
-	}
-	m.reply <- ticketReply{l.giveTicket(m.ctx), nil}
-}
-
 // awaitDelivered waits until no event of the ranges waits for its delivery: their lanes are free and make no more.
 func awaitDelivered(ctx context.Context, end []*Range) error {
 	ctx, cancel := context.WithTimeout(ctx, vacateWithin)
@@ -449,50 +399,4 @@ func (r *Range) exchange(ctx context.Context, c Changed, who string) error {
 	case <-r.life.Done():
 		return context.Cause(r.life)
 	}
-}
-
-func (a *rangeActor) exchange(ctx actor.Context, m *exchange) (gone []*actor.PID) {
-	r, before := a.r, a.r.settings()
-	r.inForce.Store(m.to)
-	for _, events := range r.delivery.Rearrange(m.to.Receivers) {
-		a.spawnEvents(ctx, events)
-	}
-	r.board.Arrange(m.to.Layout, m.to.at)
-	for id, lane := range r.addresses.lanes {
-		if !m.to.has(id) {
-			r.addresses.drop(id)
-			r.tree.Forget(id)
-			r.commands.Forget(id)
-			r.works.Forget(id)
-			gone = append(gone, lane)
-		}
-	}
-	a.rearrangeHolds(before, m)
-	for _, place := range m.to.Layout.Lanes {
-		old, found := before.place(place.ID)
-		switch {
-		case !found:
-			r.unready.add(place.ID)
-			a.spawn(ctx, place.ID)
-		case old != place, !before.Layout.SellsAs(m.to.Layout, place):
-			r.addresses.sendListed(place.ID, &replaced{})
-		}
-	}
-	for _, lane := range m.renew {
-		r.addresses.sendListed(lane, &renewLink{errRenewed})
-	}
-	return gone
-}
-
-// replaced shows the lane as it is offered now, and reconciles it with the holds over its place. A change of it may be
-// saved, and shown, of which it has not heard yet. A lane that is not loaded yet, or parked, does so when it resumes.
-func (l *laneActor) replaced() {
-	if !l.loaded {
-		return
-	}
-	l.lane = l.asOffered(l.lane)
-	l.r.board.PublishUnsaved(l.lane)
-	l.arm()
-	l.reconcileHolds()
-	l.recountTurn()
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"rangegate/actors/holds"
 	"rangegate/actors/idempotency"
 	"rangegate/actors/loglevel"
+	"rangegate/actors/logline"
 	"rangegate/actors/supervised"
 	"rangegate/lanes"
 	"rangegate/lanes/trace"
@@ -55,6 +57,15 @@ type reply struct {
 	events []lanes.Logged // of the change, with their cursors
 	err    error
 }
+
+// requester is who a request comes from.
+type requester struct {
+	by  lanes.By
+	who string // name of the staff member, or of the POS's token
+}
+
+// posRequester is the POS that ctx has a request of. Its token may have a name.
+func posRequester(ctx context.Context) requester { return requester{lanes.ByPOS, trace.Who(ctx)} }
 
 // abandoned reports whether the client has stopped waiting. A request that was not decided by then is dropped.
 func (r *request) abandoned() bool { return r.reply != nil && r.ctx.Err() != nil }
@@ -216,6 +227,17 @@ func code(err error) string {
 	}
 }
 
+// passing are the errors that do not say how the range stands. All others are refusals.
+var passing = []error{
+	lanes.ErrTimeout, lanes.ErrNotOwner, lanes.ErrNotOwnerClosed, lanes.ErrStarting, lanes.ErrStoreUnavailable,
+	lanes.ErrNotSaved, lanes.ErrOverloaded,
+	lanes.ErrInternal,
+}
+
+func isPassing(err error) bool {
+	return slices.ContainsFunc(passing, func(p error) bool { return errors.Is(err, p) })
+}
+
 // acts is the record of what somebody with a name changes by the request: staff, or a POS whose token has one. It
 // is empty for anybody else, and saved with the change. lane is the one in force before it.
 func (r *request) acts(lane lanes.Lane, change lanes.Change, settings *settings) []lanes.Act {
@@ -278,15 +300,7 @@ func logLine(r *Range, lane lanes.Lane, q *request, err error, changes bool) *ze
 	if session != uuid.Nil {
 		line = line.Stringer("session_id", session)
 	}
-	return traced(line.Dur("duration_ms", took), q.traceID())
-}
-
-// traced adds the trace id of the request that the line is about, if there is one.
-func traced(line *zerolog.Event, id string) *zerolog.Event {
-	if id == "" {
-		return line
-	}
-	return line.Str("trace_id", id)
+	return logline.Traced(line.Dur("duration_ms", took), q.traceID())
 }
 
 func sessionOn(lane lanes.Lane) uuid.UUID {

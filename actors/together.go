@@ -139,23 +139,6 @@ func (r *Range) together(
 	return r.newTogether(ctx, from, ops, claim).run(decided)
 }
 
-// onceTogether runs do once for the key. do tells whether operations were given to the store, whose outcome settles the
-// claim. If they were not, the key is free again, also after a panic. Errors: those of idempotency.Once and of do.
-func (r *Range) onceTogether(
-	ctx context.Context, key *lanes.Key, do func(*idempotency.Claim) (saving bool, err error),
-) error {
-	return r.once.Do(ctx, key, func(claim *idempotency.Claim) (err error) {
-		saving := false
-		defer func() {
-			if !saving {
-				claim.Settle(nil)
-			}
-		}()
-		saving, err = do(claim)
-		return r.confirmed(ctx, key, err)
-	})
-}
-
 func (r *Range) newTogether(ctx context.Context, from requester, ops []lanes.Operation,
 	claim *idempotency.Claim,
 ) *together {
@@ -627,7 +610,7 @@ func (l *laneActor) returned(m *returned) {
 		if d.Err != nil || d.Before.ID != l.id {
 			continue
 		}
-		l.r.observeTurn(d.Change)
+		l.r.metrics.TurnEnded(l.r.id, d.Change)
 		if d.Change.Settled != nil {
 			l.r.purchases.Settled(l.id, d.Change.Settled, m.of.requests[i].by, m.of.requests[i].traceID())
 		}

@@ -447,10 +447,8 @@ func (c *Committer) logSaved(w *Write, now time.Time) {
 	if len(w.Lanes) > 1 {
 		line = line.Stringer("other_lane_id", w.Lanes[1].ID)
 	}
-	if w.Trace != "" {
-		line = line.Str("trace_id", w.Trace)
-	}
-	line.Int("events", len(w.Events)).Uint64("n", c.n).Dur("duration_ms", now.Sub(w.queued)).Msg("saved")
+	logline.Traced(line, w.Trace).Int("events", len(w.Events)).Uint64("n", c.n).
+		Dur("duration_ms", now.Sub(w.queued)).Msg("saved")
 }
 
 // Ending returns the session as it ended, if its end is not durable yet.

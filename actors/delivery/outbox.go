@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"rangegate/actors/commit"
+	"rangegate/actors/logline"
 	"rangegate/lanes"
 )
 
@@ -270,10 +271,7 @@ func (d *Delivery) finish(event lanes.Logged) lanes.Logged {
 
 func (d *Delivery) logOutcome(event lanes.Logged) {
 	attempt := event.Attempt
-	line := d.Log.Info()
-	if event.Trace != "" {
-		line = line.Str("trace_id", event.Trace)
-	}
+	line := logline.Traced(d.Log.Info(), event.Trace)
 	line = line.Str("event", string(event.Event.Kind)).Stringer("event_id", event.Event.ID)
 	line = d.Lanes.Of(line, event.Event.Lane).Stringer("session_id", event.Event.Session).
 		Uint64("cursor", event.Cursor).

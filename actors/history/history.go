@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"rangegate/actors/commit"
+	"rangegate/actors/logline"
 	"rangegate/lanes"
 	"rangegate/lanes/store"
 	"rangegate/lanes/trace"
@@ -236,9 +237,5 @@ func (r *Reader) failed(ctx context.Context, err error) error {
 
 // line begins a line about the request that the context is of.
 func (r *Reader) line(ctx context.Context, level zerolog.Level) *zerolog.Event {
-	line := r.deps.Log.WithLevel(level)
-	if id := trace.ID(ctx); id != "" {
-		line = line.Str("trace_id", id)
-	}
-	return line
+	return logline.Traced(r.deps.Log.WithLevel(level), trace.ID(ctx))
 }

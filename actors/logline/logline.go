@@ -1,5 +1,5 @@
 // Package logline has the fields that a line of the log has when it is about a lane: the id, for programs, and
-// beside it the name that the range knows the lane by, for people.
+// beside it the name that the range knows the lane by, for people. A line about a request has its trace id.
 package logline
 
 import (
@@ -24,4 +24,12 @@ func (l Lanes) Of(line *zerolog.Event, lane uuid.UUID) *zerolog.Event {
 		line = line.Str("lane", name)
 	}
 	return line
+}
+
+// Traced adds the trace id of the request that the line is about, if there is one.
+func Traced(line *zerolog.Event, id string) *zerolog.Event {
+	if id == "" {
+		return line
+	}
+	return line.Str("trace_id", id)
 }

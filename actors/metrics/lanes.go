@@ -159,6 +159,13 @@ func (m maker) ofLinks() linkMetrics {
 	return all
 }
 
+// TurnEnded measures the turn that a saved change of the range has ended, if it has.
+func (m *Metrics) TurnEnded(of uuid.UUID, change lanes.Change) {
+	if change.Turn != nil {
+		m.TurnTime.WithLabelValues(of.String()).Observe(change.Turn.Seconds())
+	}
+}
+
 // RoundTrip is called with the time that a controller took to answer a ping.
 func (m *Metrics) RoundTrip(took time.Duration) { m.roundTrip.Observe(took.Seconds()) }
 

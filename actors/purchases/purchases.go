@@ -253,7 +253,7 @@ func (s *Purchases) line(line *zerolog.Event, p *lanes.Purchase) *zerolog.Event 
 	if lane, open := s.Find(p); open != nil {
 		line = s.Lanes.Of(line, lane)
 	}
-	return traced(line, p.RequestTrace).Stringer("session_id", p.Session).Stringer("purchase_id", p.ID)
+	return logline.Traced(line, p.RequestTrace).Stringer("session_id", p.Session).Stringer("purchase_id", p.ID)
 }
 
 // Settled counts and logs what a request with that trace id has made of a purchase.
@@ -263,17 +263,9 @@ func (s *Purchases) Settled(lane uuid.UUID, p *lanes.Purchase, by lanes.By, trac
 	if p.Phase == lanes.Unresolved {
 		line = s.Log.Error()
 	}
-	traced(s.Lanes.Of(line, lane), cmp.Or(traceID, p.RequestTrace)).
+	logline.Traced(s.Lanes.Of(line, lane), cmp.Or(traceID, p.RequestTrace)).
 		Stringer("session_id", p.Session).Stringer("purchase_id", p.ID).
 		Str("phase", string(p.Phase)).
 		Str("by", string(by)).Str("reason", p.Reason).Str("integrator_trace_id", p.Trace).
 		Int("items", len(p.Items)).Int("minutes", p.Minutes()).Msg("purchase")
-}
-
-// traced adds the trace id of the request that the line is about, if there is one.
-func traced(line *zerolog.Event, id string) *zerolog.Event {
-	if id == "" {
-		return line
-	}
-	return line.Str("trace_id", id)
 }

@@ -42,7 +42,7 @@ var rules = []struct {
 		[]string{"actors/clock", "actors/commit", "actors/idempotency", "actors/logline", "actors/metrics", "lanes"},
 	},
 	{"actors/hardware", []string{"lanes", "lanes/link"}},
-	{"actors/history", []string{"actors/commit", "lanes", "lanes/store"}},
+	{"actors/history", []string{"actors/commit", "actors/logline", "lanes", "lanes/store"}},
 	{"actors/holds", []string{"actors/commit", "lanes"}},
 	{"actors/idempotency", []string{"lanes", "lanes/store"}},
 	{"actors/loglevel", nil},
