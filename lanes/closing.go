@@ -8,7 +8,7 @@ import (
 )
 
 // AfterClosing refuses minutes that would be used after the range has closed, or the lane or the group by its own hours
-// (see schedule.go). It is an ErrAfterClosing, and says how many there may be.
+// (see terms.go). It is an ErrAfterClosing, and says how many there may be.
 //
 // The rule refuses what is sold: a sale, minutes that are added, lane time that is bought, and a move to a lane that
 // closes earlier. A session is judged as if it ran from now on without a pause, or from its start on. What was paid
@@ -123,6 +123,18 @@ func (s Session) beforeClosing(lane Lane, now Instant, minutes int) error {
 	return err
 }
 
+// closesFor returns the refusal of a move to a lane that closes before the session would end, and before the lane that
+// it leaves does: nil where it may move. What runs on after closing anyway moves between lanes that close together.
+func (l Lane) closesFor(s Session, to Lane, now Instant) error {
+	length := s.mayRun(now)
+	now = s.judgedFrom(now)
+	own, next := l.HoursOf(s.Group).At(now.Wall), to.HoursOf(s.Group).At(now.Wall)
+	if room := next.left(now.Wall); length <= room || own.left(now.Wall) <= room {
+		return nil
+	}
+	return next.refusal(now.Wall, 0, MaxMinutes)
+}
+
 // startsTooLate returns the refusal of a start after which the session would end after closing, nil where it would not,
 // or would also if it began now: it was sold nevertheless.
 func (s Session) startsTooLate(lane Lane, now, start Instant) error {
@@ -140,24 +152,6 @@ func (s Session) startsTooLate(lane Lane, now, start Instant) error {
 		closes = hours.At(opens).Closes
 	}
 	return &StartAfterClosing{Closes: closes, Sessions: []uuid.UUID{s.ID}}
-}
-
-// OfStart returns why a start of several sessions is refused: the first refusal, or where that is that a session would
-// end after closing, one that names all of those. There has to be one.
-func (r Refusals) OfStart() error {
-	first := r.First()
-	late, refused := errors.AsType[*StartAfterClosing](first)
-	if !refused {
-		return first
-	}
-	all := &StartAfterClosing{Closes: late.Closes}
-	for _, refusal := range r {
-		if late, refused := errors.AsType[*StartAfterClosing](refusal); refused {
-			all.Closes = earlier(all.Closes, late.Closes)
-			all.Sessions = append(all.Sessions, late.Sessions...)
-		}
-	}
-	return all
 }
 
 // Room returns how many minutes more could be sold now, to the session on the lane or on a free one, before the range

@@ -13,9 +13,6 @@ import (
 //	                     │
 //	                     └── minutes are added ──► running from now on; paused by the hold where there is one
 
-// InGrace reports whether the session's time is used up, and its grace is not over.
-func (s Session) InGrace() bool { return s.StaysUntil != nil && s.Phase == Paused }
-
 // endGrace is the session from now on, as it runs again. What is added to it is not in it yet.
 func (s Session) endGrace(now Instant) Session {
 	s = s.resume(now)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Hours are the opening hours of a range, or of a part of it (see schedule.go), by the clocks on its walls. Nobody
+// Hours are the opening hours of a range, or of a part of it (see terms.go), by the clocks on its walls. Nobody
 // changes a value of it, and nil is a range that is always open.
 //
 // An opening belongs to the day on which it begins, and may end on the next one. Where clocks are set forward,
@@ -59,6 +59,19 @@ func (h *Hours) Equal(other *Hours) bool {
 		slices.EqualFunc(h.Exceptions, other.Exceptions, func(a, b Exception) bool {
 			return a.Date == b.Date && slices.Equal(a.Openings, b.Openings)
 		}) && h.Within.Equal(other.Within)
+}
+
+// In returns the hours as a part of others: open while both are.
+func (h *Hours) In(whole *Hours) *Hours {
+	switch {
+	case h == nil:
+		return whole
+	case whole == nil || h.Within == whole:
+		return h
+	}
+	part := *h
+	part.Within = whole
+	return &part
 }
 
 // How far ahead a closing and an opening are looked for. What is sold ends within hours.

@@ -110,51 +110,6 @@ func (c Change) Changes(lane Lane) bool {
 		!slices.Equal(c.Lane.Open, lane.Open) || len(c.Events) > 0
 }
 
-// Command is something asked of a lane. Its types are in sell.go, clock.go, warning.go, holds.go, move.go, buy.go,
-// call.go, clearing.go, reservation.go, reopen.go, downtime.go, turn.go, start.go, openend.go, openedlate.go and
-// report.go.
-type Command interface {
-	// Name is the word for it in logs and counts.
-	Name() string
-	decide(now Instant, c *Change) error
-}
-
-// Decide returns what the command changes at now, or an *Error that refuses it. A lane whose session is due
-// takes only Expire, and OpenedLate, after which its session may be due no more. It returns ErrDue for all else: its
-// actor lets the session expire first.
-func (l Lane) Decide(now Instant, command Command) (Change, error) {
-	switch command.(type) {
-	case Expire, OpenedLate:
-	default:
-		if l.Due(now) {
-			return Change{}, ErrDue
-		}
-	}
-	l = l.unproven()
-	c := Change{Lane: l, decided: now, decision: Decision{Command: command.Name(), Held: l.Held}}
-	if l.Session != nil {
-		c.decision.Passed = now.Since(l.Session.Since)
-		if unproven := l.Session.Unproven; unproven != nil {
-			c.decision.Unproven = new(unproven.Since(l.Session.Since))
-		}
-	}
-	if end, found := l.GraceEnd(); found {
-		c.decision.InGrace = end.Since(l.Session.Since)
-	}
-	if err := command.decide(now, &c); err != nil {
-		return Change{}, err
-	}
-	c.Lane.countTurn(now)
-	if c.Other != nil {
-		c.Other.countTurn(now)
-	}
-	if len(c.Events) > 0 {
-		decision := c.decision
-		c.Events[0].Decision = &decision
-	}
-	return c, nil
-}
-
 // Deadline is when the session's time is used up, that of its open end included. There is one exactly while the
 // session is running.
 func (l Lane) Deadline() (Instant, bool) {

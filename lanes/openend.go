@@ -13,7 +13,8 @@ import (
 //	                                                     └ sessionBeyond
 //
 // Time that is owed is beyond and not settled. Minutes that are added, or bought, settle what is owed first: with 25
-// minutes owed, 30 more leave 5. So what was used beyond never becomes less, nor does what of it was settled.
+// minutes owed, 30 more leave 5. So what was used beyond never becomes less, nor does what of it was settled. The sums
+// are in session.go.
 //
 // Time that nobody can prove is not charged. While the lane's hardware is not reached, what is owed stands still; the
 // bound does not, since the line may be open. When the hardware is back, it says how long it would still stay open by
@@ -30,47 +31,6 @@ type Beyond struct {
 
 // Owed is what is not settled.
 func (b Beyond) Owed() time.Duration { return b.Used - b.Settled }
-
-// Beyond is what the session has used beyond what was sold, up to now. It is zero for one without an open end.
-func (s Session) Beyond(now Instant) Beyond {
-	return Beyond{Used: s.Settled + max(0, -s.balance(now)), Settled: s.Settled}
-}
-
-// HasOpenEnd reports whether the session was sold with an open end.
-func (s Session) HasOpenEnd() bool { return s.OpenEnd > 0 }
-
-// mayOwe is how much more than what was sold may be used.
-func (s Session) mayOwe() time.Duration { return max(0, s.OpenEnd-s.Sold) }
-
-// counted is what was sold less what has run by the clock, whoever can prove it. It is negative beyond what was sold,
-// and never more than when the clock last started.
-func (s Session) counted(now Instant) time.Duration {
-	if s.Phase != Running {
-		return s.Left
-	}
-	return min(max(-s.mayOwe(), s.Left-now.Since(s.Since)), s.Left)
-}
-
-// balance is what was sold less what was used. It is negative beyond what was sold: then it is owed.
-func (s Session) balance(now Instant) time.Duration {
-	balance := s.counted(now)
-	if s.Phase != Running || s.Unproven == nil {
-		return balance
-	}
-	proven := s.Left - max(0, s.Unproven.Since(s.Since))
-	return max(balance, min(0, proven))
-}
-
-// RunsFor is how long the session may run from now on, its open end included; without one it is what remains.
-func (s Session) RunsFor(now Instant) time.Duration { return s.counted(now) + s.mayOwe() }
-
-// forgo leaves out what ran and cannot be proven. It is done before the clock stops, or more is sold.
-func (s Session) forgo(now Instant) Session {
-	if s.Phase == Running && s.balance(now) != s.counted(now) {
-		s.Left, s.Since, s.Unproven = s.balance(now), now, &now
-	}
-	return s
-}
 
 // NextBeyond is when the sold minutes are used up of a session that goes on; in the past, that is to be told. There is
 // none while its time does not run, and once it was told.

@@ -147,39 +147,31 @@ func (c *Change) extend(s Session, now Instant, minutes int) (Session, error) {
 	return longer, nil
 }
 
-// Sale is what staff decided about offering a lane to the POS. It wins over the configuration until they clear it.
-type Sale string
-
-// What staff may decide.
-const (
-	AsConfigured Sale = ""
-	OnSale       Sale = "open"
-	OffSale      Sale = "closed"
-)
-
-// String is the word for it.
-func (s Sale) String() string {
-	if s == AsConfigured {
-		return "configured"
+// sell changes the sold time by d, and the time left with it; what is owed is settled first. Time that is being bought
+// counts as sold. A session that is in its grace runs again, with what is added.
+func (s Session) sell(now Instant, d time.Duration) (Session, error) {
+	sold := s.Sold + d
+	most := MaxMinutes * time.Minute
+	if s.Purchase.pending() {
+		most -= time.Duration(s.Purchase.Minutes()) * time.Minute
 	}
-	return string(s)
-}
-
-// ForSale reports whether the POS may sell the lane.
-func (l Lane) ForSale() bool {
-	if l.Sale == AsConfigured {
-		return l.Accessible
+	if sold < MinMinutes*time.Minute || sold > most && d > 0 {
+		return s, ErrDurationOutOfRange
 	}
-	return l.Sale == OnSale
-}
-
-// Offer opens the lane for sale, closes it, or leaves that to the configuration again. A session on it is not touched.
-type Offer struct{ Sale Sale }
-
-// Name implements Command.
-func (Offer) Name() string { return "offer" }
-
-func (cmd Offer) decide(_ Instant, c *Change) error {
-	c.Lane.Sale = cmd.Sale
-	return nil
+	if s.Remaining(now)+d <= 0 {
+		return s, ErrNoTimeLeft
+	}
+	warned := s.warned()
+	if s.InGrace() {
+		s = s.endGrace(now)
+	}
+	s = s.forgo(now)
+	s.Settled += max(0, min(d, -s.balance(now)))
+	s.Sold = sold
+	s.Left += d
+	s.GoneBeyond = s.GoneBeyond && s.Remaining(now) == 0
+	if warned = max(warned, s.Remaining(now)); warned != s.warned() { // what is left again is told again
+		s.Told = warned
+	}
+	return s, nil
 }

@@ -101,6 +101,47 @@ func (s Session) Remaining(now Instant) time.Duration { return max(0, s.balance(
 // Used is the time that ran, up to now, of what was sold. Used and Remaining always make up Sold; see Beyond.
 func (s Session) Used(now Instant) time.Duration { return s.Sold - s.Remaining(now) }
 
+// Beyond is what the session has used beyond what was sold, up to now. It is zero for one without an open end.
+func (s Session) Beyond(now Instant) Beyond {
+	return Beyond{Used: s.Settled + max(0, -s.balance(now)), Settled: s.Settled}
+}
+
+// HasOpenEnd reports whether the session was sold with an open end.
+func (s Session) HasOpenEnd() bool { return s.OpenEnd > 0 }
+
+// mayOwe is how much more than what was sold may be used.
+func (s Session) mayOwe() time.Duration { return max(0, s.OpenEnd-s.Sold) }
+
+// RunsFor is how long the session may run from now on, its open end included; without one it is what remains.
+func (s Session) RunsFor(now Instant) time.Duration { return s.counted(now) + s.mayOwe() }
+
+// counted is what was sold less what has run by the clock, whoever can prove it. It is negative beyond what was sold,
+// and never more than when the clock last started.
+func (s Session) counted(now Instant) time.Duration {
+	if s.Phase != Running {
+		return s.Left
+	}
+	return min(max(-s.mayOwe(), s.Left-now.Since(s.Since)), s.Left)
+}
+
+// balance is what was sold less what was used. It is negative beyond what was sold: then it is owed.
+func (s Session) balance(now Instant) time.Duration {
+	balance := s.counted(now)
+	if s.Phase != Running || s.Unproven == nil {
+		return balance
+	}
+	proven := s.Left - max(0, s.Unproven.Since(s.Since))
+	return max(balance, min(0, proven))
+}
+
+// forgo leaves out what ran and cannot be proven. It is done before the clock stops, or more is sold.
+func (s Session) forgo(now Instant) Session {
+	if s.Phase == Running && s.balance(now) != s.counted(now) {
+		s.Left, s.Since, s.Unproven = s.balance(now), now, &now
+	}
+	return s
+}
+
 // PausedFor is the time spent in pauses, up to now.
 func (s Session) PausedFor(now Instant) time.Duration {
 	if s.Phase == Paused {
@@ -108,6 +149,9 @@ func (s Session) PausedFor(now Instant) time.Duration {
 	}
 	return s.Rested
 }
+
+// InGrace reports whether the session's time is used up, and its grace is not over.
+func (s Session) InGrace() bool { return s.StaysUntil != nil && s.Phase == Paused }
 
 // Continues reports whether it is that session, or goes on with it.
 func (s Session) Continues(session uuid.UUID) bool {
@@ -144,50 +188,3 @@ func (s Session) resume(now Instant) Session {
 	s.Phase, s.Since, s.ByHold = Running, now, false
 	return s
 }
-
-// sell changes the sold time by d, and the time left with it; what is owed is settled first. Time that is being bought
-// counts as sold. A session that is in its grace runs again, with what is added.
-func (s Session) sell(now Instant, d time.Duration) (Session, error) {
-	sold := s.Sold + d
-	most := MaxMinutes * time.Minute
-	if s.Purchase.pending() {
-		most -= time.Duration(s.Purchase.Minutes()) * time.Minute
-	}
-	if sold < MinMinutes*time.Minute || sold > most && d > 0 {
-		return s, ErrDurationOutOfRange
-	}
-	if s.Remaining(now)+d <= 0 {
-		return s, ErrNoTimeLeft
-	}
-	warned := s.warned()
-	if s.InGrace() {
-		s = s.endGrace(now)
-	}
-	s = s.forgo(now)
-	s.Settled += max(0, min(d, -s.balance(now)))
-	s.Sold = sold
-	s.Left += d
-	s.GoneBeyond = s.GoneBeyond && s.Remaining(now) == 0
-	if warned = max(warned, s.Remaining(now)); warned != s.warned() { // what is left again is told again
-		s.Told = warned
-	}
-	return s, nil
-}
-
-// Instant is one reading of the two clocks. All arithmetic uses Mono; Wall only labels what people and other
-// machines read, and may be stepped at any time without moving a deadline.
-type Instant struct {
-	Wall time.Time     `json:"wall"`    // UTC
-	Mono time.Duration `json:"mono_ns"` // since the machine's boot, suspends included
-}
-
-// Add is the instant d later, on both clocks.
-func (i Instant) Add(d time.Duration) Instant {
-	return Instant{Wall: i.Wall.Add(d), Mono: i.Mono + d}
-}
-
-// Since is the time that ran between earlier and i.
-func (i Instant) Since(earlier Instant) time.Duration { return i.Mono - earlier.Mono }
-
-// Before reports whether i came before other.
-func (i Instant) Before(other Instant) bool { return i.Mono < other.Mono }

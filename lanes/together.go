@@ -207,6 +207,24 @@ func (r Refusals) First() error {
 	return nil
 }
 
+// OfStart returns why a start of several sessions is refused: the first refusal, or where that is that a session would
+// end after closing, one that names all of those. There has to be one.
+func (r Refusals) OfStart() error {
+	first := r.First()
+	late, refused := errors.AsType[*StartAfterClosing](first)
+	if !refused {
+		return first
+	}
+	all := &StartAfterClosing{Closes: late.Closes}
+	for _, refusal := range r {
+		if late, refused := errors.AsType[*StartAfterClosing](refusal); refused {
+			all.Closes = earlier(all.Closes, late.Closes)
+			all.Sessions = append(all.Sessions, late.Sessions...)
+		}
+	}
+	return all
+}
+
 // Batch is several operations of a POS, in their order.
 type Batch struct {
 	Operations []Operation // a sale names its lane, every other one its session

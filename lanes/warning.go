@@ -3,40 +3,10 @@ package lanes
 import (
 	"slices"
 	"time"
-
-	"github.com/google/uuid"
 )
 
 // MaxWarnings is how often a session is warned at most before its time is used up.
 const MaxWarnings = 5
-
-// Terms are the rules of a range for what is sold on its lanes, from its configuration.
-type Terms struct {
-	ClearAfter time.Duration // after a session's end, when its lane counts as clear without anybody's word
-	ClearFirst bool          // the POS sells a lane only when it is clear
-	// Warnings are the times left at which a session is warned that has none of its own.
-	Warnings []time.Duration
-	// TellsExpired has the end of a session's time told by an event of its own, before that of the session's end.
-	TellsExpired bool
-	// Grace is how long a session stays on its lane once its time is used up, if it was sold with that; 0: it does not.
-	// GraceForAll has every session stay.
-	Grace       time.Duration
-	GraceForAll bool
-	// Hours are those in which the range is open, and of a lane those of its bay: what is sold has to end in them. nil:
-	// it is always open.
-	Hours *Hours
-	// GroupHours are those of the groups that have hours of their own; see HoursOf.
-	GroupHours map[uuid.UUID]*Hours
-}
-
-// SameTerms reports whether both are the same rules.
-func (t Terms) SameTerms(other Terms) bool {
-	return t.ClearAfter == other.ClearAfter && t.ClearFirst == other.ClearFirst &&
-		slices.Equal(t.Warnings, other.Warnings) &&
-		t.TellsExpired == other.TellsExpired && t.Grace == other.Grace && t.GraceForAll == other.GraceForAll &&
-		t.Hours.Equal(other.Hours) &&
-		sameHours(t.GroupHours, other.GroupHours)
-}
 
 // Ending is what a SessionEnding says of its session, true when it was made: a warning that comes late says how
 // much is left by then.

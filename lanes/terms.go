@@ -2,9 +2,38 @@ package lanes
 
 import (
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 )
+
+// Terms are the rules of a range for what is sold on its lanes, from its configuration.
+type Terms struct {
+	ClearAfter time.Duration // after a session's end, when its lane counts as clear without anybody's word
+	ClearFirst bool          // the POS sells a lane only when it is clear
+	// Warnings are the times left at which a session is warned that has none of its own.
+	Warnings []time.Duration
+	// TellsExpired has the end of a session's time told by an event of its own, before that of the session's end.
+	TellsExpired bool
+	// Grace is how long a session stays on its lane once its time is used up, if it was sold with that; 0: it does not.
+	// GraceForAll has every session stay.
+	Grace       time.Duration
+	GraceForAll bool
+	// Hours are those in which the range is open, and of a lane those of its bay: what is sold has to end in them. nil:
+	// it is always open.
+	Hours *Hours
+	// GroupHours are those of the groups that have hours of their own; see HoursOf.
+	GroupHours map[uuid.UUID]*Hours
+}
+
+// SameTerms reports whether both are the same rules.
+func (t Terms) SameTerms(other Terms) bool {
+	return t.ClearAfter == other.ClearAfter && t.ClearFirst == other.ClearFirst &&
+		slices.Equal(t.Warnings, other.Warnings) &&
+		t.TellsExpired == other.TellsExpired && t.Grace == other.Grace && t.GraceForAll == other.GraceForAll &&
+		t.Hours.Equal(other.Hours) &&
+		sameHours(t.GroupHours, other.GroupHours)
+}
 
 // A bay may have hours of its own, such as those between two maintenances, and so may an access group, such as the
 // members' evening. Both are within the hours of the range. A lane is open by the hours of its bay. What is sold there
@@ -33,19 +62,6 @@ func (l Layout) AllHours() []*Hours {
 	return slices.DeleteFunc(all, func(h *Hours) bool { return h == nil })
 }
 
-// In returns the hours as a part of others: open while both are.
-func (h *Hours) In(whole *Hours) *Hours {
-	switch {
-	case h == nil:
-		return whole
-	case whole == nil || h.Within == whole:
-		return h
-	}
-	part := *h
-	part.Within = whole
-	return &part
-}
-
 // HoursOf returns the hours in which the lane is open to an access group.
 func (t Terms) HoursOf(group uuid.UUID) *Hours { return t.GroupHours[group].In(t.Hours) }
 
@@ -66,16 +82,4 @@ func (l Lane) SaleHours() *Hours {
 		return l.Hours
 	}
 	return l.HoursOf(l.Session.Group)
-}
-
-// closesFor returns the refusal of a move to a lane that closes before the session would end, and before the lane that
-// it leaves does: nil where it may move. What runs on after closing anyway moves between lanes that close together.
-func (l Lane) closesFor(s Session, to Lane, now Instant) error {
-	length := s.mayRun(now)
-	now = s.judgedFrom(now)
-	own, next := l.HoursOf(s.Group).At(now.Wall), to.HoursOf(s.Group).At(now.Wall)
-	if room := next.left(now.Wall); length <= room || own.left(now.Wall) <= room {
-		return nil
-	}
-	return next.refusal(now.Wall, 0, MaxMinutes)
 }
