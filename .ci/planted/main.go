@@ -4,6 +4,7 @@
 //
 //	go run ./.ci/planted          all of them
 //	go run ./.ci/planted hold     those whose name has this word
+//	go run ./.ci/planted --check  none: whether each could be planted, as make lint asks
 package main
 
 import (
@@ -11,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -48,7 +50,7 @@ var defects = []struct{ name, file, sound, broken string }{
 	},
 	{
 		"answers are not kept with their keys", "actors/lane.go",
-		"Ended: change.Ended, Kept: p.kept,", "Ended: change.Ended,",
+		"\t\tKept:     p.kept,\n", "",
 	},
 	{
 		"a refill lacks the lanes that do not change", "actors/commit/refill.go",
@@ -80,13 +82,21 @@ var defects = []struct{ name, file, sound, broken string }{
 	},
 	{
 		"an epoch is given twice", "test/simulation/memory/store.go",
-		"max(r.Epoch+1, uint64(max(0, now.UnixMilli())))", "max(r.Epoch, 1)",
+		"\t\tr.Epoch = at\n", "\t\tr.Epoch = max(r.Epoch, min(1, at))\n",
 	},
 }
 
 func main() {
 	work, err := os.MkdirTemp("", "planted")
 	check(err)
+	if slices.Contains(os.Args[1:], "--check") {
+		for _, d := range defects {
+			_, err := support.Defect{File: d.file, Sound: d.sound, Broken: d.broken}.Overlay(work)
+			check(err)
+		}
+		check(os.RemoveAll(work))
+		return
+	}
 	missed := 0
 	for _, d := range defects {
 		if len(os.Args) > 1 && !strings.Contains(d.name, os.Args[1]) {
@@ -114,7 +124,7 @@ func seedsUntilFound(work, file, sound, broken string) int {
 	listed, err := support.Defect{File: file, Sound: sound, Broken: broken}.Overlay(work)
 	check(err)
 	test := exec.Command("go", "test", "-overlay", listed, "-vet=off", "-count", "1", "-failfast", "-timeout", "30m",
-		"./test/simulation")
+		"-run", "TestAnInstallationKeepsItsPromises", "./test/simulation")
 	test.Env = append(os.Environ(), fmt.Sprint("SEEDS=", seeds), "REPEATS=0")
 	output, err := test.CombinedOutput()
 	if err == nil {
