@@ -333,7 +333,7 @@ func (l *laneActor) enqueue(q *request) {
 		if l.busy() {
 			l.closeAhead(q)
 		}
-		if l.storeStalled {
+		if l.waitsForStore() && l.takesEffect(q) {
 			l.answerUnsaved(q)
 		}
 	case q.releases():
@@ -360,6 +360,11 @@ func (l *laneActor) enqueue(q *request) {
 
 // busy reports whether no further change can be decided now.
 func (l *laneActor) busy() bool { return !l.loaded || l.pending != nil || l.ticket != nil }
+
+// waitsForStore reports whether it is the store, which is away, that no change can be decided for.
+func (l *laneActor) waitsForStore() bool {
+	return l.storeStalled || !l.loaded && !l.parked && !l.r.committer.Writable()
+}
 
 // processAll processes what waits, one after the other, until a change is being saved or nothing waits.
 func (l *laneActor) processAll() {
@@ -445,23 +450,33 @@ func (l *laneActor) close(q *request, change lanes.Change) {
 	}
 }
 
-// closeAhead closes the fire line while a change is being saved, for the requests that wait for that save.
-// They are decided on the lane in force. They are decided on the pending change only if that closes: the
-// hardware has it already. Any other pending change may never be saved, so the hardware must not learn of it.
-//
-// The cause is the request that has made it necessary, nil for the timer.
+// closeAhead closes the fire line while a change is being saved, or the lane loaded, for the requests that wait for
+// that. The cause is the request that has made it necessary, nil for the timer.
 func (l *laneActor) closeAhead(cause *request) {
-	lane := l.lane
-	switch {
-	case !l.loaded: // nothing is known of the lane but what its hardware was sent in this life
-		lane.Held = l.link.line.WantsHold()
-	case l.pending != nil && l.pending.change.Closing:
-		lane = l.pending.change.Lane
-	}
-	if closed, changed := l.queue.afterClosings(lane, l.now); changed {
+	if closed, changed := l.queue.afterClosings(l.closedOn(), l.now); changed {
 		l.wantFor(cause, closed)
 	}
 }
+
+// closedOn is the lane that what closes is decided on, as it has to wait: the lane in force, or the pending change if
+// that closes, as the hardware has it already. Any other pending change may never be saved, so the hardware must not
+// learn of it. A lane that is not loaded yet is as the board shows it, and held if its hardware is to be.
+func (l *laneActor) closedOn() lanes.Lane {
+	switch {
+	case !l.loaded:
+		shown, _ := l.r.board.LaneStatus(l.id)
+		lane := shown.Lane
+		lane.ID, lane.Held = l.id, lane.Held || l.link.line.WantsHold()
+		return lane
+	case l.pending != nil && l.pending.change.Closing:
+		return l.pending.change.Lane
+	}
+	return l.lane
+}
+
+// takesEffect reports whether the request, which closes and waits, is in force on the hardware. One that is not is
+// answered once it is decided.
+func (l *laneActor) takesEffect(q *request) bool { return l.queue.takesEffect(q, l.closedOn(), l.now) }
 
 // save sends the change to the store. The outcome comes twice: first to outcome, in the committer's turn, then as a
 // message to settle, in the lane's.
@@ -533,7 +548,7 @@ func (p *pendingSave) outcome(outcome commit.Outcome) {
 func (l *laneActor) settle(m *saveResult) {
 	p := m.pending
 	if p.life != l {
-		p.settleInherited(m.outcome)
+		p.settleInherited(l, m.outcome)
 		return
 	}
 	if l.pending == p && (m.outcome != commit.Unresolved || p.change.Closing) {
@@ -552,6 +567,7 @@ func (l *laneActor) settle(m *saveResult) {
 			l.openFor(p.request)
 			l.r.purchases.Start(l.lane, p.request.span())
 		}
+		l.handOver(p)
 		l.answer(p)
 	case commit.Unresolved:
 		if p.change.Closing {
@@ -569,10 +585,12 @@ func (l *laneActor) settle(m *saveResult) {
 	l.settled = nil
 }
 
-// settleInherited ends a save of a life that is over. The lane's next life was loaded with what was saved.
-func (p *pendingSave) settleInherited(outcome commit.Outcome) {
+// settleInherited ends a save of a life that is over. The lane's next life was loaded with what was saved. What closes
+// the session of a move, and has come since, waits at now, which hands it on.
+func (p *pendingSave) settleInherited(now *laneActor, outcome commit.Outcome) {
 	switch outcome {
 	case commit.Saved:
+		now.handOver(p)
 		p.life.answer(p)
 	case commit.Rejected, commit.Fenced, commit.Lost:
 		p.life.refuse(p.request, outcome.Err())
@@ -582,7 +600,7 @@ func (p *pendingSave) settleInherited(outcome commit.Outcome) {
 
 // Refuse settles a save whose lane has stopped: it still ends the request that was saved, whose idempotency
 // key would be taken until the next start otherwise. It implements supervised.Awaited.
-func (m *saveResult) Refuse(error) { m.pending.settleInherited(m.outcome) }
+func (m *saveResult) Refuse(error) { m.pending.settleInherited(m.pending.life, m.outcome) }
 
 // swap puts lane in force: its timer armed. The board shows it, with the destination of a move, since it was
 // saved; now it also shows what is not saved of a lane.
@@ -677,9 +695,6 @@ func (l *laneActor) uncharge(locked *lanes.Instant) {
 func (l *laneActor) answer(p *pendingSave) {
 	q := p.request
 	q.claim.Settle(p.kept)
-	if q.ticket != nil {
-		l.handOver(p)
-	}
 	q.end(true)
 	l.r.metrics.TurnEnded(l.r.id, p.change)
 	q.answer(p.change.Answer, nil, p.events...)
@@ -716,7 +731,7 @@ func (l *laneActor) refuse(q *request, err error) {
 func (l *laneActor) stallStore() {
 	l.storeStalled = true
 	for _, q := range l.queue.closing {
-		if q.closes() {
+		if q.closes() && l.takesEffect(q) {
 			l.answerUnsaved(q)
 		}
 	}
@@ -813,8 +828,9 @@ func (l *laneActor) leave(reason error) {
 	for q := range l.queue.all() {
 		l.refuse(q, reason)
 	}
+	l.queue.closing = nil // none is handed on
 	if l.settled != nil { // it panicked, and what was saved is saved
-		l.settled.pending.settleInherited(l.settled.outcome)
+		l.settled.pending.settleInherited(l, l.settled.outcome)
 	}
 }
 

@@ -351,6 +351,46 @@ func TestOneOfTwoSessionsGetsTheFreeLane(t *testing.T) {
 }
 
 // Whichever of the two lanes panics, and whenever, the session is on exactly one of them.
+// A stop that is refused, as the lane that its session leaves panics, does not stop the session after all. One that comes
+// to the lane's next life while the move hangs follows the session, also if its client has gone by then.
+func TestAStopOfAMovingSessionAfterAPanic(t *testing.T) {
+	stop := func(f *fixture, session uuid.UUID) func() error {
+		return func() error {
+			ctx, cancel := withDeadline(f.T, 3*time.Second)
+			defer cancel()
+			_, err := f.On(ctx, session, lanes.Stop{Session: session, By: lanes.ByPOS}, nil)
+			return err
+		}
+	}
+	t.Run("before the panic", func(t *testing.T) {
+		runFixture(t, func(t *testing.T, f *fixture) {
+			session := f.create(0, 30)
+			release := f.blockFlushes()
+			f.runAsync(func() error { return f.tryMove(session, 1) })
+			stopped := f.runAsync(stop(f, session))
+			f.panicLane(0)
+			require.ErrorIs(t, <-stopped, lanes.ErrInternal)
+			release()
+			f.advance(time.Second)
+			f.requireOpen(1)
+		})
+	})
+	t.Run("after the panic", func(t *testing.T) {
+		runFixture(t, func(t *testing.T, f *fixture) {
+			session := f.create(0, 30)
+			release := f.blockFlushes()
+			f.runAsync(func() error { return f.tryMove(session, 1) })
+			f.panicLane(0)
+			stopped := f.runAsync(stop(f, session))
+			require.ErrorIs(t, f.answerOf(stopped, 4*time.Second), lanes.ErrTimeout)
+			release()
+			f.advance(time.Second)
+			f.requireOpen()
+			require.Equal(t, 1, f.countStops(session))
+		})
+	})
+}
+
 func TestAPanicDuringAMoveLosesNoSession(t *testing.T) {
 	for panicking, which := range []string{"of the lane it leaves", "of the lane it goes to"} {
 		t.Run(which+", while it is saved", func(t *testing.T) {

@@ -221,6 +221,45 @@ func TestWhatClosesALaneOutlivesItsRestart(t *testing.T) {
 	}
 }
 
+// A stop or a pause of a session whose move hangs is in force although the lane that it leaves begins anew meanwhile: it
+// follows the session, whose line opens nowhere.
+func TestWhatClosesAMovingSessionOutlivesARestart(t *testing.T) {
+	for which, closing := range map[string]lanes.Command{"stop": lanes.Stop{By: lanes.ByPOS}, "pause": lanes.Pause{}} {
+		for waits, answer := range map[time.Duration]error{
+			100 * time.Millisecond: nil,
+			2 * time.Second:        lanes.ErrNotSaved,
+		} {
+			t.Run(which+" after "+waits.String(), func(t *testing.T) {
+				var recorder driverRecorder
+				runFixture(t, func(t *testing.T, f *fixture) {
+					session := f.create(0, 30)
+					f.advance(time.Minute)
+					release, since := f.blockFlushes(), time.Now()
+					moved := f.runAsync(func() error { return f.tryMove(session, 1) })
+					closed := f.runAsync(func() error {
+						_, err := f.On(f.requestContext(), session, onSession(closing, session), nil)
+						return err
+					})
+					f.advance(waits)
+					require.NoError(t, f.RestartLane(f.requestContext(), "root", f.laneID(0)))
+					f.advance(waits)
+					release()
+					require.Contains(t, []error{nil, lanes.ErrTimeout}, <-moved)
+					require.ErrorIs(t, <-closed, answer)
+					f.advance(time.Second)
+					require.False(t, recorder.everOpened(f.laneID(1), since))
+					if which == "stop" {
+						require.Equal(t, time.Minute, f.endedSession(session).Used, "it counts from when it came")
+					} else {
+						require.Equal(t, f.laneID(1), f.Sessions()[0].Lane)
+						require.Equal(t, 29*time.Minute, f.remaining(session))
+					}
+				}, withRecorder(&recorder))
+			})
+		}
+	}
+}
+
 // onSession is the command about that session.
 func onSession(command lanes.Command, session uuid.UUID) lanes.Command {
 	switch c := command.(type) {

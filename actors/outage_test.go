@@ -570,6 +570,69 @@ func TestAStopOverridesAMoveThatHangs(t *testing.T) {
 	}
 }
 
+// A lane that begins anew while one of its saves hangs is not loaded until that is over. What closes its line does so
+// all the same, on the lane as everybody sees it, and is carried out once the lane is loaded.
+func TestALaneThatIsNotLoadedCloses(t *testing.T) {
+	for which, closing := range map[string]lanes.Command{"stop": lanes.Stop{By: lanes.ByPOS}, "pause": lanes.Pause{}} {
+		for how, beginAnew := range map[string]func(*fixture){
+			"a panic":   func(f *fixture) { f.panicLane(0) },
+			"a restart": func(f *fixture) { _ = f.RestartLane(f.requestContext(), "root", f.laneID(0)) },
+		} {
+			t.Run(which+" after "+how, func(t *testing.T) {
+				runFixture(t, func(t *testing.T, f *fixture) {
+					session := f.create(0, 30)
+					f.advance(time.Minute)
+					release := f.blockFlushes()
+					f.runAsync(func() error { return f.tryModify(session, 5) })
+					f.advance(2 * time.Second)
+					beginAnew(f)
+					f.advance(58 * time.Second)
+					f.requireOpen(0)
+					closed := f.runAsync(func() error {
+						_, err := f.On(f.requestContext(), session, onSession(closing, session), nil)
+						return err
+					})
+					f.requireOpen()
+					require.ErrorIs(t, f.answerOf(closed, 0), lanes.ErrNotSaved)
+					f.advance(time.Minute)
+					f.requireOpen()
+					release()
+					f.advance(time.Second)
+					f.requireOpen()
+					if which == "stop" {
+						require.Equal(t, 2*time.Minute, f.endedSession(session).Used)
+					} else {
+						require.Equal(t, 28*time.Minute, f.remaining(session), "no minute was added")
+					}
+				})
+			})
+		}
+	}
+}
+
+// A hold that came while the store is away has paused the session before a pause that comes after it: that is not
+// answered as in force, for the end of the hold would open the line.
+func TestAPauseBehindAHoldThatIsNotSaved(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.create(0, 30)
+		release := f.blockFlushes()
+		f.runAsync(func() error { return f.tryModify(session, 5) })
+		f.advance(2 * time.Second)
+		f.awaitHold(f.startHold(rangeScope))
+		pause := func() error {
+			_, err := f.On(f.requestContext(), session, lanes.Pause{Session: session}, nil)
+			return err
+		}
+		require.ErrorIs(t, f.answerOf(f.runAsync(pause), 6*time.Second), lanes.ErrTimeout)
+		paused := f.runAsync(pause)
+		release()
+		require.ErrorIs(t, f.answerOf(paused, time.Second), lanes.ErrNotRunning)
+		f.advance(3 * time.Second)
+		f.liftHold(rangeScope)
+		f.requireOpen(0)
+	})
+}
+
 // flushFault is what the store does to a flush.
 type flushFault string
 

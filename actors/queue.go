@@ -117,6 +117,26 @@ func (w *queue) endAhead(of *together) {
 // end of the session's time if that is over. A request that the rules refuse changes nothing. The release of a
 // hold is left out: it opens, so the hardware hears of it only once it is saved.
 func (w *queue) afterClosings(lane lanes.Lane, now lanes.Instant) (closed lanes.Lane, changed bool) {
+	return w.decideClosings(lane, now, func(*request, lanes.Lane) {})
+}
+
+// takesEffect reports whether what the waiting request closes is closed by its turn. It is not if a hold before it has
+// paused the session that it pauses: the end of the hold resumes that.
+func (w *queue) takesEffect(q *request, lane lanes.Lane, now lanes.Instant) (effective bool) {
+	w.decideClosings(lane, now, func(decided *request, lane lanes.Lane) {
+		if decided == q {
+			pause, pauses := q.command.(lanes.Pause)
+			s := lane.Session
+			effective = !pauses || s == nil || s.ID != pause.Session || s.Phase == lanes.Paused && !s.ByHold
+		}
+	})
+	return effective
+}
+
+// decideClosings is afterClosings, and tells how the lane is after each of them.
+func (w *queue) decideClosings(
+	lane lanes.Lane, now lanes.Instant, after func(*request, lanes.Lane),
+) (closed lanes.Lane, changed bool) {
 	decide := func(at lanes.Instant, command lanes.Command) {
 		if change, err := lane.Decide(at, command); err == nil {
 			lane, changed = change.Lane, true
@@ -131,6 +151,7 @@ func (w *queue) afterClosings(lane lanes.Lane, now lanes.Instant) (closed lanes.
 				decide(q.at, lanes.Expire{})
 			}
 			decide(q.at, q.command)
+			after(q, lane)
 		}
 	}
 	for _, m := range w.ahead {
