@@ -3,6 +3,7 @@
 import { printButton } from "./shootercode.js";
 import { element, setText } from "/screens/element.js";
 import { icon } from "/screens/icons.js";
+import { BEGINS } from "/screens/replaced.js";
 import { ErrorText, action, announce, button, ignoreQuickRepeats } from "./actions.js";
 import { confirmButton } from "./confirmbutton.js";
 import { forAllLanes, forEachLane, laneLine, refusalLines } from "./eachlane.js";
@@ -210,7 +211,7 @@ export class SelectionBar {
   #closeMenus(event) {
     const open = [this.#sell, this.#menu].filter((menu) => menu.open && !menu.contains(event.target));
     open.forEach((menu) => (menu.open = false));
-    if (open.length > 0 && !event.target.closest("[data-begins-ceasefire]")) {
+    if (open.length > 0 && !event.target.closest(BEGINS)) {
       event.preventDefault();
       event.stopPropagation();
     }

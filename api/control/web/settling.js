@@ -2,11 +2,10 @@
 // page moves, and no other control acts, for SETTLING: somebody who presses twice, or goes on pressing, ends no ceasefire,
 // stops no session and signs nobody out. After something was moved, presses count again after REACTION. Controls that begin a
 // ceasefire act at all times.
+import { BEGINS, REACTION } from "/screens/replaced.js";
 
 const SETTLING = 1_500; // ms
-const REACTION = 500; // ms, about as long as a hand needs to stop
 const PRESSES = ["pointerdown", "mousedown", "click"];
-const BEGINS = "[data-begins-ceasefire]"; // the mark of the controls that begin a ceasefire
 
 let ignoredUntil = 0; // by performance.now()
 let ignored = 0; // timers

@@ -2,9 +2,9 @@
 // has happened yet, means that control: not "Resume" where "Pause" was, and not "Buy" where "Look and buy" was.
 import { setFlag } from "./element.js";
 
-const REACTION = 500; // ms, about as long as a hand needs to stop
+export const REACTION = 500; // ms, about as long as a hand needs to stop
+export const BEGINS = "[data-begins-ceasefire]"; // the mark of the controls that begin a ceasefire: they act at all times
 const PLACE = 40; // px around a press, about a finger
-const BEGINS = "[data-begins-ceasefire]"; // the mark of the controls that begin a ceasefire: they act at all times
 
 // guardReplaced ignores presses where the control that was pressed last has gone. It does so for REACTION, which begins anew with each press that
 // is ignored. Of a finger or a mouse, "where" is the place of the press. Of a key it is the focus, which may have moved to what has come, until
