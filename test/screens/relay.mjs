@@ -86,6 +86,26 @@ await story(async () => {
   await pos("GET", `/starts/${start.start_id}`, undefined, 404);
   assert.equal((await sessionOn(1)).starts_at, undefined);
 
+  tell("Two starts are called off at once, of which one has come already: staff read which lanes it is off for, and why not for the others");
+  const [off, come] = [await pos("POST", "/starts", { session_ids: [first], in_seconds: 3600 }, 201), await pos("POST", "/starts", { session_ids: [second], in_seconds: 3600 }, 201)];
+  await kim.page.route(`**/starts/${come.start_id}`, (route) => route.fulfill({ status: 409, json: { code: "not_waiting", error: "running" } }));
+  await kim.panel.getByRole("button", { name: "Schließen", exact: true }).tap();
+  await kim.page.getByRole("button", { name: "Auswählen", exact: true }).tap();
+  const typed = kim.page.getByLabel("Bahnen auswählen");
+  await typed.fill("1-2");
+  await typed.press("Enter");
+  await kim.page.locator(".many-actions[data-moved]").waitFor({ state: "detached" });
+  await kim.page.locator("#selection summary").and(kim.page.getByLabel("Mehr für die ausgewählten Bahnen")).tap();
+  await kim.page.getByRole("button", { name: "Start von 2 absagen" }).tap();
+  const told = kim.page.locator("#outcome");
+  await told.getByText("Lane 2: Die Sitzung hat schon begonnen.").waitFor();
+  assert.ok(await told.getByText("Start von 1 abgesagt").isVisible());
+  await jo.inState("waiting");
+  await bo.inState("scheduled");
+  await pos("GET", `/starts/${off.start_id}`, undefined, 404);
+  await pos("DELETE", `/starts/${come.start_id}`, undefined, 204);
+  await bo.inState("waiting");
+
   tell("A start that has come is on every screen");
   await pos("POST", "/starts", { session_ids: [first, second], in_seconds: 1 }, 201);
   await jo.inState("running");

@@ -9,24 +9,32 @@ const AT_ONCE = 3;
 // forEachLane awaits send(lane) for each lane, and returns {done, refused: [{lane, refusal}], unsent}, each in the order of the lanes.
 // Once the gateway is not reached, or the user is signed out or is another one, nothing more is sent: the rest is unsent. onProgress is called
 // with how many have an outcome. atOnce is how many are under way at a time; 1: each is sent when the one before has its outcome.
-export async function forEachLane(client, lanes, send, onProgress = () => {}, atOnce = AT_ONCE) {
+export function forEachLane(client, lanes, send, onProgress, atOnce) {
+  return forEachGroup(client, lanes, (lane) => lane, ([lane]) => send(lane), onProgress, atOnce);
+}
+
+// forEachGroup is forEachLane with one request, send(lanes), for all lanes of which groupOf(lane) is the same. What becomes of it becomes of
+// each of them.
+export async function forEachGroup(client, lanes, groupOf, send, onProgress = () => {}, atOnce = AT_ONCE) {
   const { users } = client;
+  const groups = [...new Set(lanes.map(groupOf))].map((group) => lanes.filter((lane) => groupOf(lane) === group));
   const outcomes = new Map();
   let next = 0;
   let unreached = false;
   const work = async () => {
-    while (next < lanes.length && !unreached && client.users === users) {
-      const lane = lanes[next++];
+    while (next < groups.length && !unreached && client.users === users) {
+      const group = groups[next++];
+      let outcome = null;
       try {
-        await send(lane);
-        outcomes.set(lane, null);
+        await send(group);
       } catch (refusal) {
         if (!(refusal instanceof Refusal)) {
           throw refusal;
         }
-        outcomes.set(lane, refusal);
+        outcome = refusal;
         unreached ||= isUnreached(refusal) || refusal.code === "unauthorized";
       }
+      group.forEach((lane) => outcomes.set(lane, outcome));
       onProgress(outcomes.size);
     }
   };

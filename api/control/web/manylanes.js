@@ -28,15 +28,13 @@ function togetherIn(seconds) {
   };
 }
 
-// callOff lets the sessions of lanes wait for their customers again; those of other lanes with the same starts too.
-async function callOff(client, lanes) {
-  for (const start of new Set(lanes.map(({ session }) => session.start_id))) {
-    await client.request("DELETE", `/starts/${start}`);
-  }
-}
+const startOf = ({ session }) => session.start_id;
+
+// callOff lets the sessions of lanes with the same start wait for their customers again; those of other lanes with that start too.
+const callOff = (client, [lane]) => client.request("DELETE", `/starts/${startOf(lane)}`);
 
 // ACTIONS on several lanes: {applies(lane), sign, send(client, lane, more for the body), undo(client, lane) if it can be taken back}.
-// One request for all of them is sendAll(client, lanes) and undoAll(client, answer).
+// One request for all of them is sendAll(client, lanes) and undoAll(client, answer), and with groupOf(lane) one for each group of lanes.
 export const ACTIONS = {
   more_15: more(15),
   start: { sign: "play", applies: (lane) => lane.phase === "waiting" && !lane.held, send: session("start") },
@@ -49,7 +47,7 @@ export const ACTIONS = {
     undo: (client, lane) => client.request("POST", `/sessions/${lane.session.session_id}/reopen`, { lane_id: lane.lane_id }),
   },
   together_60: togetherIn(60),
-  call_off: { sign: "close", applies: (lane) => isScheduled(lane), sendAll: callOff },
+  call_off: { sign: "close", applies: (lane) => isScheduled(lane), groupOf: startOf, sendAll: callOff },
   more_5: more(5),
   more_30: more(30),
   cleared: { sign: "leave", applies: (lane) => Boolean(lane.uncleared), send: (client, lane) => client.sayClear(lane)() },

@@ -6,7 +6,7 @@ import { icon } from "/screens/icons.js";
 import { BEGINS } from "/screens/replaced.js";
 import { ErrorText, action, announce, button, ignoreQuickRepeats } from "./actions.js";
 import { confirmButton } from "./confirmbutton.js";
-import { forAllLanes, forEachLane, laneLine, refusalLines } from "./eachlane.js";
+import { forAllLanes, forEachGroup, forEachLane, laneLine, refusalLines } from "./eachlane.js";
 import { ACTIONS, lanesTyped } from "./manylanes.js";
 import { nameList } from "./rules.js";
 import { SessionForm } from "./sessionform.js";
@@ -145,7 +145,7 @@ export class SelectionBar {
 
   // run sends a command to each of the selected lanes that the action concerns, and reports what became of all selected lanes. Minutes that
   // would be used after closing may be sold anyway, on the lanes for which that was refused.
-  async #run(name, { send, undo, atOnce, more, sendAll, undoAll } = ACTIONS[name], selected = this.#selecting.lanes, anyway = {}) {
+  async #run(name, { send, undo, atOnce, more, sendAll, undoAll, groupOf } = ACTIONS[name], selected = this.#selecting.lanes, anyway = {}) {
     if (this.#progress) {
       return;
     }
@@ -154,8 +154,12 @@ export class SelectionBar {
     const { users } = client;
     const { applies, minutes, seconds } = ACTIONS[name];
     const lanes = selected.filter(applies);
-    const outcome = await this.#busyWith(lanes, (progress) => (sendAll
-      ? forAllLanes(lanes, () => sendAll(client, lanes)) : forEachLane(client, lanes, (lane) => send(client, lane, anyway), progress, atOnce)));
+    const outcome = await this.#busyWith(lanes, (progress) => {
+      if (groupOf) {
+        return forEachGroup(client, lanes, groupOf, (group) => sendAll(client, group), progress);
+      }
+      return sendAll ? forAllLanes(lanes, () => sendAll(client, lanes)) : forEachLane(client, lanes, (lane) => send(client, lane, anyway), progress, atOnce);
+    });
     const others = selected.filter((lane) => !applies(lane));
     const failed = outcome.done.length < lanes.length;
     const lines = [...refusalLines(client, outcome), ...(others.length > 0 ? [laneLine(t, others, t(`many.not_${name}`))] : [])];

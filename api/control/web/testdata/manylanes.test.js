@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Refusal } from "../screens/send.js";
-import { forEachLane, refusalLines } from "./eachlane.js";
+import { forEachGroup, forEachLane, refusalLines } from "./eachlane.js";
 import { ACTIONS, lanesTyped } from "./manylanes.js";
 
 const range = ["Lane 1", "Lane 2", "Lane 3", "Lane 10", "Rifle 3", "Rifle 4", "Cinema"].map((name) => ({ name }));
@@ -67,6 +67,31 @@ test("each lane gets one command, few at a time, and what becomes of each is kep
   assert.deepEqual(outcome.done, lanes.filter((_, i) => i !== 2 && i !== 4));
   assert.deepEqual(outcome.refused.map(({ lane }) => lane.name), ["Lane 3", "Lane 5"]);
   assert.deepEqual(outcome.unsent, []);
+});
+
+test("lanes with one start have one request between them, and each start an outcome of its own", async () => {
+  const scheduled = lanes.map((lane, i) => ({ ...lane, session: { start_id: `start ${i % 3}` } }));
+  const deleted = [];
+  const client = {
+    users: 1,
+    async request(method, path) {
+      deleted.push(`${method} ${path}`);
+      if (path.endsWith("1")) {
+        throw new Refusal("not_waiting", "");
+      }
+    },
+  };
+  const { groupOf, sendAll } = ACTIONS.call_off;
+  const outcome = await forEachGroup(client, scheduled, groupOf, (group) => sendAll(client, group));
+  assert.deepEqual(deleted, ["DELETE /starts/start 0", "DELETE /starts/start 1", "DELETE /starts/start 2"]);
+  assert.deepEqual(outcome.done, scheduled.filter((_, i) => i % 3 !== 1));
+  assert.deepEqual(outcome.refused.map(({ lane, refusal }) => `${lane.name}: ${refusal.code}`), ["Lane 2: not_waiting", "Lane 5: not_waiting", "Lane 8: not_waiting"]);
+
+  client.request = async () => {
+    throw new Refusal("no_answer", "");
+  };
+  const unreached = await forEachGroup(client, scheduled, groupOf, (group) => sendAll(client, group), () => {}, 1);
+  assert.deepEqual([unreached.refused.length, unreached.unsent.length], [3, 6], "of the start that was sent nobody knows; the others were not sent");
 });
 
 test("nothing more is sent once the gateway is not reached", async () => {
