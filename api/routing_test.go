@@ -433,7 +433,12 @@ func TestCookiesOfTheClientsOwnConnection(t *testing.T) {
 		cookie := cookieOf(response)
 		answer := send(entry.api, "POST", address+"/control/sign-out", "Cookie", cookie)
 		require.Equal(t, http.StatusNoContent, answer.Code)
-		require.Len(t, answer.Result().Cookies(), 1, "the owner's alone")
+		var deleted []string
+		for _, cookie := range answer.Result().Cookies() {
+			require.Negative(t, cookie.MaxAge)
+			deleted = append(deleted, cookie.Name)
+		}
+		require.Equal(t, []string{prefix + "control", prefix + "control_used"}, deleted, "the owner's alone")
 	}
 }
 

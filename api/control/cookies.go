@@ -22,7 +22,13 @@ import (
 // user's PIN. So whoever has read the configuration cannot forge one; a session ends when the PIN changes or
 // the user is removed from the configuration, and no other range's staff can forge one.
 
-const cookieName = "rangegate_control"
+// The session's cookie is set when its user signs in, and not again: a response to a user may reach the browser
+// after the next one's sign-in, and must not bring back the session before. What says when a session was last used
+// is in a cookie of its own, which has the same form and counts beside that session's cookie only.
+const (
+	sessionCookie = "rangegate_control"
+	usedCookie    = "rangegate_control_used"
+)
 
 // authenticator issues and checks the cookies of the configured staff.
 type authenticator struct {
@@ -67,15 +73,23 @@ var (
 
 // find returns the session of a request's cookie, if it is valid and has not ended.
 func (a *authenticator) find(r *http.Request) (s *session, ok bool) {
-	cookie, err := r.Cookie(nameOf(r, cookieName))
-	if err != nil {
-		return nil, false
-	}
-	claimed, ok := a.parse(cookie.Value)
+	claimed, ok := a.claimed(r, sessionCookie)
 	if !ok {
 		return nil, false
 	}
+	if used, ok := a.claimed(r, usedCookie); ok && used.member == claimed.member && used.id == claimed.id {
+		claimed.useLater(used)
+	}
 	return a.admit(claimed, a.hasEnded)
+}
+
+// claimed returns the session in a cookie of the request. ok is false if this gateway has not signed it.
+func (a *authenticator) claimed(r *http.Request, name string) (s *session, ok bool) {
+	cookie, err := r.Cookie(nameOf(r, name))
+	if err != nil {
+		return nil, false
+	}
+	return a.parse(cookie.Value)
 }
 
 // hasEnded is true if the session has ended. It ends a session that is too old, or was idle for too long,
@@ -125,14 +139,22 @@ func (a *authenticator) parse(value string) (s *session, ok bool) {
 	return newSession(m, [16]byte(text[16:32]), time.UnixMilli(int64(began)), time.UnixMilli(int64(used))), true
 }
 
-// use records that the user has used the session now, also in the cookie.
+// use records that the user has used the session now, also in the browser.
 func (a *authenticator) use(s *session, w http.ResponseWriter, r *http.Request) {
 	s.used.Store(new(time.Now()))
-	setCookie(w, r, a.format(s), int(time.Until(s.lastEnd()).Seconds()))
+	a.setCookie(w, r, usedCookie, s)
 }
 
-func setCookie(w http.ResponseWriter, r *http.Request, value string, maxAge int) {
-	http.SetCookie(w, hostCookie(r, cookieName, "/control", value, maxAge))
+// setCookie has the browser keep the session in the cookie of that name.
+func (a *authenticator) setCookie(w http.ResponseWriter, r *http.Request, name string, s *session) {
+	http.SetCookie(w, hostCookie(r, name, "/control", a.format(s), int(time.Until(s.lastEnd()).Seconds())))
+}
+
+// deleteCookies has the browser forget its session.
+func deleteCookies(w http.ResponseWriter, r *http.Request) {
+	for _, name := range []string{sessionCookie, usedCookie} {
+		http.SetCookie(w, hostCookie(r, name, "/control", "", -1))
+	}
 }
 
 // hostPrefix is that of cookies which browsers take from this very host only, over TLS, and for all of its

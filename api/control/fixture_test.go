@@ -427,6 +427,7 @@ type browser struct {
 	*fixture
 	from   string
 	cookie *http.Cookie // of the session
+	used   *http.Cookie // when it was used last
 	device *http.Cookie
 }
 
@@ -434,30 +435,44 @@ func (f *fixture) browser() *browser { return &browser{fixture: f, from: "192.0.
 
 // send sends a request and keeps the cookies of the response.
 func (b *browser) send(method, path, body string, headers ...string) *httptest.ResponseRecorder {
+	response := b.sendOnly(method, path, body, headers...)
+	b.keep(response)
+	return response
+}
+
+// sendOnly sends a request whose response has not arrived yet.
+func (b *browser) sendOnly(method, path, body string, headers ...string) *httptest.ResponseRecorder {
 	request := httptest.NewRequest(method, path, strings.NewReader(body))
 	request.RemoteAddr = b.from
 	for i := 0; i < len(headers); i += 2 {
 		request.Header.Set(headers[i], headers[i+1])
 	}
-	if b.cookie != nil {
-		request.AddCookie(b.cookie)
-	}
-	if b.device != nil {
-		request.AddCookie(b.device)
+	for _, cookie := range []*http.Cookie{b.cookie, b.used, b.device} {
+		if cookie != nil {
+			request.AddCookie(cookie)
+		}
 	}
 	response := httptest.NewRecorder()
 	b.handler.ServeHTTP(response, request)
+	return response
+}
+
+// keep is what the browser does when the response arrives.
+func (b *browser) keep(response *httptest.ResponseRecorder) {
 	for _, cookie := range response.Result().Cookies() {
-		switch {
-		case cookie.Name == deviceCookie:
-			b.device = cookie
-		case cookie.MaxAge < 0:
-			b.cookie = nil
+		kept := cookie
+		if cookie.MaxAge < 0 {
+			kept = nil
+		}
+		switch strings.TrimPrefix(cookie.Name, hostPrefix) {
+		case deviceCookie:
+			b.device = kept
+		case usedCookie:
+			b.used = kept
 		default:
-			b.cookie = cookie
+			b.cookie = kept
 		}
 	}
-	return response
 }
 
 func (b *browser) signIn(rangeID uuid.UUID, name, pin string) *httptest.ResponseRecorder {

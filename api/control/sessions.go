@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// A session is one signed-in user of one range. All of it is in a cookie (cookies.go): so it survives a
+// A session is one signed-in user of one range. All of it is in cookies (cookies.go): so it survives a
 // restart of the gateway, and signing in needs no store. In memory the gateway keeps when a session was last
 // used; in the store the secret that signs the cookies, and which sessions were signed out before their end.
 type session struct {
@@ -54,6 +54,13 @@ const (
 // prolong it for ever.
 func (s *session) age() time.Duration  { return time.Since(s.began).Abs() }
 func (s *session) idle() time.Duration { return time.Since(*s.used.Load()).Abs() }
+
+// useLater takes over when the session was used last by what another cookie, or node, says of it.
+func (s *session) useLater(same *session) {
+	if same.used.Load().After(*s.used.Load()) {
+		s.used.Store(same.used.Load())
+	}
+}
 
 // usualEnd is when the session ends if it is not used any more, and no ceasefire is in force.
 func (s *session) usualEnd() time.Time {
@@ -251,9 +258,7 @@ func (s *Sessions) admit(claimed *session, hasEnded func(*session) bool) (curren
 	if current == nil {
 		current = claimed
 	}
-	if claimed.used.Load().After(*current.used.Load()) { // on another node
-		current.used.Store(claimed.used.Load())
-	}
+	current.useLater(claimed) // on another node
 	signedOut := s.isSignedOut(current)
 	var others []*session
 	if time.Since(s.swept) >= time.Minute {

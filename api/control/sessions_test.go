@@ -53,7 +53,7 @@ func TestACookieFromThePINHashIsForged(t *testing.T) {
 	for _, key := range keys {
 		for _, label := range []string{"", "session of ", "device of "} {
 			forged := append(slices.Clone(text), sign(key, append([]byte(label), text...))...)
-			b.cookie = &http.Cookie{Name: cookieName, Value: base64.RawURLEncoding.EncodeToString(forged)}
+			b.cookie = &http.Cookie{Name: sessionCookie, Value: base64.RawURLEncoding.EncodeToString(forged)}
 			require.False(t, b.isSignedIn())
 		}
 	}
@@ -61,13 +61,13 @@ func TestACookieFromThePINHashIsForged(t *testing.T) {
 	auth.Sessions = &Sessions{secret: [32]byte{1}}
 	id := [16]byte(text[16:32])
 	b.cookie = &http.Cookie{
-		Name:  cookieName,
+		Name:  sessionCookie,
 		Value: auth.format(newSession(member{north, "sam"}, id, time.Now(), time.Now())),
 	}
 	require.False(t, b.isSignedIn(), "another gateway's secret")
 	auth.Sessions = f.sessions
 	b.cookie = &http.Cookie{
-		Name:  cookieName,
+		Name:  sessionCookie,
 		Value: auth.format(newSession(member{north, "sam"}, id, time.Now(), time.Now())),
 	}
 	require.True(t, b.isSignedIn(), "the same with this gateway's")

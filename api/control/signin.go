@@ -103,7 +103,7 @@ func (c *screen) signIn(ctx context.Context, s signIn) (endpoint.Empty, error) {
 			c.record(ctx, before.member, lanes.DidSignOut)
 		}
 	}
-	c.auth.use(c.auth.begin(s.member), x.w, x.r)
+	c.auth.setCookie(x.w, x.r, sessionCookie, c.auth.begin(s.member))
 	c.auth.rememberDevice(s.member, x.w, x.r)
 	c.record(ctx, s.member, lanes.DidSignIn)
 	return endpoint.Empty{}, nil
@@ -222,7 +222,7 @@ func (c *screen) signOut(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	err := c.auth.signOut(ctx, s)
 	w.Header().Del("Set-Cookie")
-	setCookie(w, r, "", -1)
+	deleteCookies(w, r)
 	request.Log(r.Context()).Info().Str("name", s.name).Msg("signed out")
 	c.record(r.Context(), s.member, lanes.DidSignOut)
 	if err != nil {

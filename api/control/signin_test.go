@@ -470,6 +470,30 @@ func TestWhoTakesOverAtAScreenSignsTheOtherOut(t *testing.T) {
 	require.False(t, copied.isSignedIn())
 }
 
+// What was asked for by the user before may be answered before the next one signs in, and reach the browser after that.
+func TestALateResponseBringsBackNobody(t *testing.T) {
+	for _, late := range []struct{ method, path, body string }{
+		{"PUT", "/control/api/holds", `{"scope":"range","on":true}`},
+		{"GET", "/control/" + north.String(), ""},
+	} {
+		f := newFixture(t)
+		b := f.signedIn()
+		response := b.sendOnly(late.method, late.path, late.body)
+		require.Equal(t, http.StatusOK, response.Code)
+		require.Equal(t, http.StatusNoContent, b.signIn(north, "alex", "5678").Code)
+		b.keep(response)
+		require.True(t, b.isSignedIn(), late.path)
+		b.send("PUT", "/control/api/holds", `{"scope":"range","on":true}`)
+		require.Equal(t, "alex holds range 00000000-0000-0000-0000-000000000000", f.lastCommand())
+
+		response = b.sendOnly(late.method, late.path, late.body)
+		require.Equal(t, http.StatusNoContent, b.send("POST", "/control/sign-out", "").Code)
+		b.keep(response)
+		f.restart(northStaff(hashes))
+		require.False(t, b.isSignedIn(), late.path)
+	}
+}
+
 func TestParallelGuessesAreLimitedLikeSequentialOnes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFixture(t)
@@ -533,6 +557,10 @@ func TestASessionEndsAfterTwelveHoursWithoutUse(t *testing.T) {
 		f.restart(northStaff(hashes))
 		b.cookie = &old
 		require.False(t, b.isSignedIn())
+		another := f.signedIn()
+		another.send("GET", "/control/"+north.String(), "")
+		b.used = another.used
+		require.False(t, b.isSignedIn(), "another session's last use is none of this one")
 	})
 }
 

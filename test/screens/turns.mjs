@@ -142,6 +142,30 @@ await story(async () => {
   await page.keyboard.press("Enter");
   await page.locator("#who", { hasText: "kim" }).waitFor();
 
+  tell("A command of Kim's is answered, and its answer arrives once Sam has signed in: Sam stays signed in");
+  await staff.go("Board");
+  let carryOut;
+  let deliver;
+  const carriedOut = new Promise((resolve) => (carryOut = resolve));
+  const delivered = new Promise((resolve) => (deliver = resolve));
+  await page.route("**/control/api/sessions/*/resume", async (route) => {
+    const response = await route.fetch();
+    carryOut();
+    await delivered;
+    await route.fulfill({ response });
+  }, { times: 1 });
+  await staff.quick("Resume", 1).tap();
+  await carriedOut;
+  await change.tap();
+  await page.keyboard.type(scene.pin);
+  await page.keyboard.press("Enter");
+  await page.locator("#who", { hasText: "sam" }).waitFor();
+  await Promise.all([page.waitForResponse("**/resume"), deliver()]);
+  await staff.quick("Pause", 1).tap();
+  await staff.inState(1, "paused");
+  assert.equal(await page.locator("#who").innerText(), "sam");
+  assert.equal(await page.getByText("Your sign-in has ended").count(), 0);
+
   tell("Signed out, both names are offered by large buttons; one is forgotten; another range is a touch away");
   await Promise.all([page.waitForEvent("load"), staff.signOut()]);
   const known = page.locator(".known");

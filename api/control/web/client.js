@@ -5,7 +5,7 @@ import { CeasefireRequests } from "./ceasefirerequests.js";
 const API = "/control/api";
 
 export class Client {
-  // signedOut is called when a request is refused because the session has ended.
+  // signedOut is called when a request is refused because the session has ended, unless the next user has signed in since it was sent.
   constructor(t, range, signedOut) {
     this.t = t;
     this.range = range;
@@ -22,11 +22,12 @@ export class Client {
 
   // request sends a request and returns the body of its response. It throws a Refusal. timeout is in ms; without one it is that of send.
   async request(method, path, body, timeout) {
+    const { users } = this;
     try {
       return await send(method, API + path, body, timeout);
     } catch (refusal) {
       if (refusal.code === "unauthorized") {
-        this.signedOut();
+        users === this.users && this.signedOut();
       } else if (refusal.code === "unreachable" || refusal.code === "no_answer") {
         this.onStale();
       }

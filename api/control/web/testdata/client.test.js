@@ -259,3 +259,14 @@ test("a page that is loaded again goes on with what was not confirmed a moment a
   await after.respond();
   assert.deepEqual([after.alarms(), JSON.parse(kept.get("rangegate.ceasefires"))], [[], []]);
 });
+
+test("a command of the user before, refused after the next one's sign-in, signs nobody out", async () => {
+  for (const [signedIn, who] of [[1, "sam"], [0, ""]]) {
+    const page = newClient();
+    const command = assert.rejects(page.client.request("POST", "/lanes/1/sale", {}));
+    page.client.users += signedIn;
+    await page.refuse(401, "unauthorized");
+    await command;
+    assert.equal(page.range.who, who);
+  }
+});
