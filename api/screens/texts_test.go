@@ -2,11 +2,15 @@ package screens
 
 import (
 	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -99,6 +103,76 @@ func keys(texts map[string]string) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(texts)), func(key string) bool {
 		return strings.HasPrefix(key, "said.")
 	})
+}
+
+// What the gateway itself says to a customer, as a lane's controller shows it too, is English: the lane screen has each
+// of those sentences in every other language, with the same values, and no others.
+func TestEverySentenceForCustomersIsTranslated(t *testing.T) {
+	spoken := append(spokenIn(t, "../../lanes/*.go"), spokenIn(t, "../../catalog/product.go")...)
+	slices.Sort(spoken)
+	require.Contains(t, spoken, "Closing time is {}. Nothing was bought.")
+	languages, err := filepath.Glob("../lanescreen/web/texts.*.js")
+	require.NoError(t, err)
+	require.Len(t, languages, 2)
+	for _, path := range languages {
+		if strings.HasSuffix(path, ".en.js") {
+			continue
+		}
+		var translated []string
+		for key, sentence := range sentences(t, path) {
+			english, said := strings.CutPrefix(key, "said.")
+			if !said {
+				continue
+			}
+			values := placeholder.FindAllString(english, -1)
+			require.ElementsMatch(t, values, placeholder.FindAllString(sentence, -1), key)
+			if strings.HasSuffix(english, ".") { // else it is a value of another one
+				translated = append(translated, placeholder.ReplaceAllString(english, "{}"))
+			}
+		}
+		slices.Sort(translated)
+		require.Equal(t, spoken, translated, path)
+	}
+}
+
+// spokenIn returns the sentences in Go files, with {} for each value.
+func spokenIn(t *testing.T, pattern string) (spoken []string) {
+	paths, err := filepath.Glob(pattern)
+	require.NoError(t, err)
+	for _, path := range paths {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		require.NoError(t, err)
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			sum, isSum := n.(*ast.BinaryExpr)
+			isSum = isSum && sum.Op == token.ADD
+			if _, isLiteral := n.(*ast.BasicLit); !isLiteral && !isSum {
+				return true
+			}
+			if text := textOf(n.(ast.Expr)); strings.Contains(text, " ") && strings.HasSuffix(text, ".") {
+				spoken = append(spoken, text)
+			}
+			return false
+		})
+	}
+	return spoken
+}
+
+var verb = regexp.MustCompile(`%[a-z]`)
+
+// textOf returns the text of a string, or of strings and values that are added up.
+func textOf(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		if text, err := strconv.Unquote(e.Value); err == nil && e.Kind == token.STRING {
+			return verb.ReplaceAllString(strings.ReplaceAll(text, "%q", `"{}"`), "{}")
+		}
+	case *ast.BinaryExpr:
+		return textOf(e.X) + textOf(e.Y)
+	}
+	return "{}"
 }
 
 var (

@@ -4,7 +4,7 @@ import { Control } from "./control.mjs";
 import { Lane } from "./lane.mjs";
 import { look, requireAccessible } from "./look.mjs";
 import { device, eventually, open, scene, story, tell } from "./story.mjs";
-import { linked, pos, sessionOn } from "./pos.mjs";
+import { changeWorld, controller, linked, sell, sessionOn } from "./pos.mjs";
 
 await story(async () => {
   await linked();
@@ -55,12 +55,21 @@ await story(async () => {
   await page.getByText("+15 min, after closing", { exact: true }).waitFor();
 
   tell("The wall board and the lane screen make the last call too, in German");
-  const german = { locale: "de-DE" };
+  const german = { locale: "de-DE", hasTouch: true };
   const wall = await open(await device({ ...german, viewport: { width: 1920, height: 1080 } }), `${scene.api}/board/${scene.range}?key=${scene.board}`);
   await wall.locator(".closing").filter({ hasText: "Letzte Runde" }).waitFor();
   await look(wall, "the last call on the wall", ["light"]);
   const lane = await Lane.at(2, german);
   await lane.page.locator("#hours").filter({ hasText: /^Letzte Runde: diese Bahn schließt um \d?\d:\d\d/ }).waitFor();
   await look(lane.page, "the last call on a lane");
+
+  tell("Fewer minutes than are sold, which the customer buys at the lane's hardware, are refused in German");
+  await sell(2, "Bo Lang", { duration: 5 });
+  await lane.inState("running");
+  await eventually("the hardware has the session", async () => (await controller(2)).session !== null);
+  await lane.page.getByRole("button", { name: "Einkaufen" }).tap();
+  await lane.shop.getByRole("tab", { name: "Zeit" }).waitFor();
+  await changeWorld("/lane/2/buys/7");
+  await lane.shopSays("Lane time: Verkauft werden mindestens 15 Minuten.");
   requireAccessible();
 });

@@ -10,7 +10,10 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/google/uuid"
 	"github.com/stretchr/testify/assert"
+
+	"rangegate/lanes"
 )
 
 // world is a server that does what a story asks for and no screen can do. It answers when that is done. It
@@ -51,6 +54,13 @@ func (f *fixture) world() (url string) {
 	on("/lane/{n}/within-reach", func(r *http.Request) {
 		f.controllers.Controller(laneNumber(r)).HalfOpen(false)
 		f.controllers.Controller(laneNumber(r)).Drop()
+	})
+	// The customer buys minutes at the lane's hardware.
+	on("/lane/{n}/buys/{minutes}", func(r *http.Request) {
+		minutes, err := strconv.Atoi(r.PathValue("minutes"))
+		assert.NoError(f.t, err)
+		assert.NoError(f.t, f.controllers.Controller(laneNumber(r)).Buy(uuid.New(),
+			lanes.Item{ID: lanes.TimeItem, Qty: minutes}))
 	})
 	on("/lane/{n}/left", func(r *http.Request) { f.controllers.Controller(laneNumber(r)).Leave() })
 	on("/lane/{n}/off", func(r *http.Request) {

@@ -143,17 +143,12 @@ export class Shop {
         this.#showStatus("accepted");
         break;
       case "refused":
-        this.#browse(this.#translate(message));
+        this.#browse(this.#t.said(message)); // which may be the integrator's
         break;
       default:
         this.#quick || this.#cart.clear();
         this.#showStatus("unresolved");
     }
-  }
-
-  // translate returns the message for the customer, in their language if it is one of the gateway's.
-  #translate(message) {
-    return this.#t.has(`said.${message}`) ? this.#t(`said.${message}`) : message;
   }
 
   // The products are fetched at each opening: they depend on the session, and prices and stock change.

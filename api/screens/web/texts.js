@@ -16,6 +16,18 @@ export async function loadTexts(base) {
   };
   t.language = language;
   t.has = (key) => key in sentences;
+  // t.said returns a sentence of the gateway, which is English, in this language, if it has one of the form "said.<sentence>". In that {n} stands
+  // for a number, and any other {name} for a text, which is said in this language likewise.
+  const said = Object.keys(sentences).filter((key) => key.startsWith("said.")).map((key) => ({ key, form: formOf(key.slice("said.".length)) }));
+  t.said = (text) => {
+    for (const { key, form } of said) {
+      const found = form.exec(text);
+      if (found) {
+        return t(key, Object.fromEntries(Object.entries(found.groups ?? {}).map(([name, value]) => [name, t.said(value)])));
+      }
+    }
+    return text;
+  };
   // Times of day and dates in the format of the user's region.
   t.time = formatter(region, { timeStyle: "short" });
   t.seconds = formatter(region, { timeStyle: "medium" });
@@ -25,6 +37,13 @@ export async function loadTexts(base) {
   t.dayTimeIn = zoned(region, { weekday: "short", hour: "2-digit", minute: "2-digit" });
   t.number = new Intl.NumberFormat(region, { maximumFractionDigits: 1 }).format;
   return t;
+}
+
+// formOf returns what matches a sentence with any values.
+function formOf(sentence) {
+  const parts = sentence.split(/\{(\w+)\}/); // every second one is the name of a value
+  const pattern = parts.map((part, i) => (i % 2 === 0 ? part.replace(/[$()*+.?[\\\]^{|}]/g, "\\$&") : `(?<${part}>${part === "n" ? "\\d+" : ".+"})`));
+  return new RegExp(`^${pattern.join("")}$`, "s");
 }
 
 function preferred(tags) {
