@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { Control } from "./control.mjs";
 import { Lane } from "./lane.mjs";
 import { device, open, scene, story, tell } from "./story.mjs";
-import { linked, pos, sell, sessionOn } from "./pos.mjs";
+import { changeWorld, linked, pos, sell, sessionOn } from "./pos.mjs";
 
 await story(async () => {
   await linked();
@@ -62,6 +62,32 @@ await story(async () => {
   assert.ok(cookie.httpOnly && cookie.sameSite === "Strict");
   await other.page.context().addCookies([{ ...cookie, path: `/lane/${first.id}` }]);
   assert.deepEqual(await asks(other.page, "POST", `/lane/${first.id}/help`, {}), [401, "unauthorized"]);
+
+  tell("A lane screen that was refused comes back by itself: with a key that becomes the lane's, and when a key that was changed is put back");
+  const [early, kept] = [await open(await device()), await open(await device())];
+  await early.clock.install();
+  await kept.clock.install();
+  await early.goto(`${scene.api}/lane/${first.id}?key=another-key-of-the-lane`);
+  await early.getByText("This is not the address of this lane's screen").waitFor();
+  await kept.goto(`${scene.api}/lane/${first.id}?key=${first.key}`);
+  const heading = { level: 1, name: "Lane 1", exact: true };
+  await kept.getByRole("heading", heading).waitFor();
+  await changeWorld("/lane/1/key/another-key-of-the-lane");
+  await kept.getByText("This is not the address of this lane's screen").waitFor();
+  await early.clock.runFor(400_000);
+  await early.getByRole("heading", heading).waitFor();
+  assert.equal(early.url(), `${scene.api}/lane/${first.id}`, "the key stays in no address");
+  await early.close();
+
+  await changeWorld(`/lane/1/key/${first.key}`);
+  await kept.route(`**/lane/${first.id}`, (route) => route.abort(), { times: 1 });
+  const failed = kept.waitForEvent("requestfailed");
+  await kept.clock.runFor(40_000);
+  await failed;
+  assert.ok(await kept.getByText("This is not the address of this lane's screen").isVisible(), "it leaves for nothing that is not there");
+  await kept.clock.runFor(40_000);
+  await kept.getByRole("heading", heading).waitFor();
+  await kept.close();
 
   tell("Pages of somebody else do nothing in the name of who is signed in, and cannot frame a screen");
   const staff = await Control.signedIn("sam");

@@ -43,12 +43,15 @@ func (f *fixture) world() (url string) {
 		assert.NoError(f.t, json.NewDecoder(r.Body).Decode(&answer))
 		f.integrator.answerPurchases(answer)
 	})
-	// A reload gives the wall board another key, and shows customers' names on it.
-	on("/board/{key}", func(r *http.Request) {
-		f.gateway.Configure(strings.Replace(f.config.String(), boardSetting, "board: {key: "+r.PathValue("key")+
-			", names: true}", 1))
+	reload := func(setting, changed string) {
+		f.gateway.Configure(strings.Replace(f.config.String(), setting, changed, 1))
 		assert.Equal(f.t, http.StatusOK, f.gateway.Operate("POST", "/reload", "").Status)
+	}
+	// A reload gives the wall board another key, and shows customers' names on it; or the screen of a lane another key.
+	on("/board/{key}", func(r *http.Request) {
+		reload(boardSetting, "board: {key: "+r.PathValue("key")+", names: true}")
 	})
+	on("/lane/{n}/key/{key}", func(r *http.Request) { reload(screenKey(laneNumber(r)), r.PathValue("key")) })
 	// The controller misses everything, while its connection stays open; and it comes back on another one.
 	on("/lane/{n}/out-of-reach", func(r *http.Request) { f.controllers.Controller(laneNumber(r)).HalfOpen(true) })
 	on("/lane/{n}/within-reach", func(r *http.Request) {
