@@ -63,10 +63,23 @@ await story(async () => {
   await lane.page.locator("#hours").filter({ hasText: /^Letzte Runde: diese Bahn schließt um \d?\d:\d\d/ }).waitFor();
   await look(lane.page, "the last call on a lane");
 
-  tell("Fewer minutes than are sold, which the customer buys at the lane's hardware, are refused in German");
+  tell("What the customer buys at the lane's hardware and is refused is told at its screen, in German: at once, or by the catalogue");
   await sell(2, "Bo Lang", { duration: 5 });
   await lane.inState("running");
   await eventually("the hardware has the session", async () => (await controller(2)).session !== null);
+  const back = lane.shop.getByRole("button", { name: "Zurück zu meiner Zeit" });
+  await changeWorld("/lane/2/buys/60");
+  await lane.shop.getByText(/^Schluss ist um \d?\d:\d\d\. Es wurde nichts gekauft\.$/).waitFor();
+  await look(lane.page, "a purchase at the hardware is refused");
+  await back.tap();
+  await changeWorld("/lane/2/buys/7");
+  await lane.shopSays("Lane time: Verkauft werden mindestens 15 Minuten.");
+  await back.tap();
+  await lane.page.reload();
+  await lane.inState("running");
+  assert.equal(await lane.page.locator("dialog[open]").count(), 0, "what was told before the page was loaded is not told again");
+
+  tell("Where the shop has been opened, it is told above the products");
   await lane.page.getByRole("button", { name: "Einkaufen" }).tap();
   await lane.shop.getByRole("tab", { name: "Zeit" }).waitFor();
   await changeWorld("/lane/2/buys/7");

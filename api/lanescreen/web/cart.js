@@ -30,6 +30,11 @@ export class Cart {
     return Object.values(this.products).flat();
   }
 
+  // offersNothing is true while nothing is for sale, also as nothing was fetched yet.
+  get offersNothing() {
+    return this.#all().length === 0;
+  }
+
   quantityOf(product) {
     return this.#quantities.get(product.id) ?? 0;
   }

@@ -24,6 +24,7 @@ export class Shop {
   #body;
   #foot;
   #session = "";
+  #latest = ""; // the id of the session's latest purchase, of which there is nothing more to tell once it is settled
   #pending = ""; // the id of the purchase whose outcome is awaited
   #unanswered = null; // the purchase that may have arrived or not, with its total as it is shown
   #kept; // for when the page is loaded again
@@ -62,8 +63,10 @@ export class Shop {
   show() {
     const { session, purchase, purchasing } = this.#lane;
     const id = session?.session_id ?? "";
+    const latest = purchase?.purchase_id ?? "";
     if (id !== this.#session || !purchasing) {
       this.#session = id;
+      this.#latest = latest;
       this.#pending = "";
       this.#unanswered = null;
       this.#sending = false;
@@ -77,15 +80,17 @@ export class Shop {
     if (!purchase) {
       return;
     }
-    if (purchase.purchase_id === this.#unanswered?.purchase.purchase_id) { // it had arrived
-      this.#pending = purchase.purchase_id;
+    if (latest === this.#unanswered?.purchase.purchase_id) { // it had arrived
+      this.#pending = latest;
       this.#unanswered = null;
     }
-    this.#kept.forget(purchase.purchase_id); // from now on the stream has it
+    this.#kept.forget(latest); // from now on the stream has it
+    const isNew = latest !== this.#latest && !this.#pending && !this.#unanswered; // at the lane's hardware, where some are refused at once
+    this.#latest = latest;
     if (purchase.phase === "pending") { // also one that was begun before the page was loaded, or at the lane's hardware
-      this.#pending = purchase.purchase_id;
+      this.#pending = latest;
       this.#showStatus("pending");
-    } else if (purchase.purchase_id === this.#pending) {
+    } else if (latest === this.#pending || isNew) {
       this.#pending = "";
       this.#sending = false;
       this.#outcome(purchase);
@@ -143,12 +148,17 @@ export class Shop {
         this.#showStatus("accepted");
         break;
       case "refused":
-        this.#browse(this.#t.said(message)); // which may be the integrator's
+        this.#refused(this.#t.said(message)); // which may be the integrator's
         break;
       default:
         this.#quick || this.#cart.clear();
         this.#showStatus("unresolved");
     }
+  }
+
+  // refused tells why nothing was bought: above the products, unless none have been fetched.
+  #refused(text) {
+    this.#cart.offersNothing ? this.#showStatus("refused", text) : this.#browse(text);
   }
 
   // The products are fetched at each opening: they depend on the session, and prices and stock change.
@@ -279,7 +289,7 @@ export class Shop {
           this.#showStatus("unanswered");
         } else {
           this.#kept.forget(purchase.purchase_id);
-          this.#browse(this.#sentence(refusal));
+          this.#refused(this.#sentence(refusal));
           clearWhenReached(this.#foot.querySelector(".trouble"), refusal);
         }
         return;
@@ -304,8 +314,8 @@ export class Shop {
   }
 
   // showStatus shows an icon and a sentence instead of the products.
-  #showStatus(status) {
-    if (this.#shown === status && this.#dialog.open) {
+  #showStatus(status, text = this.#t(`${status}.explained`, { total: this.#unanswered?.total })) {
+    if (this.#shown === status && this.#dialog.open && this.#body.querySelector(".explained").textContent === text) {
       return;
     }
     this.#shown = status;
@@ -313,8 +323,8 @@ export class Shop {
       this.#showDialog();
     }
     const t = this.#t;
-    const [title, text] = [t(`${status}.title`), t(`${status}.explained`, { total: this.#unanswered?.total })];
-    const alarming = ["unanswered", "unresolved", "replaced"].includes(status);
+    const title = t(`${status}.title`);
+    const alarming = ["refused", "unanswered", "unresolved", "replaced"].includes(status);
     this.#body.replaceChildren(element(`div.outcome.${status}`, { role: alarming ? "alert" : "status" },
       icon({ pending: "hourglass", accepted: "check" }[status] ?? "alert"), element("p.title", {}, title), element("p.explained", {}, text)));
     const button = (onclick, name) => element("button.button.primary", { type: "button", onclick }, t(name));

@@ -89,6 +89,7 @@ export default {
   "pending.explained": "Ihr Einkauf ist unterwegs.",
   "accepted.title": "Danke",
   "accepted.explained": "Ihr Einkauf hat geklappt.",
+  "refused.title": "Das hat nicht geklappt",
   "unanswered.title": "Keine Antwort",
   "unanswered.explained": "Auf Ihren Einkauf für {total} kam keine Antwort. Bitte noch einmal versuchen: Gekauft wird er nur einmal.",
   "unresolved.title": "Bitte fragen Sie das Personal",

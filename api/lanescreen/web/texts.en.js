@@ -89,6 +89,7 @@ export default {
   "pending.explained": "Your purchase is on its way.",
   "accepted.title": "Thank you",
   "accepted.explained": "Your purchase went through.",
+  "refused.title": "That did not work",
   "unanswered.title": "No answer",
   "unanswered.explained": "There was no answer to your purchase for {total}. Please try again: it is bought only once.",
   "unresolved.title": "Please ask the staff",
