@@ -155,6 +155,7 @@ func (r *Router) rewrite(p *httputil.ProxyRequest) {
 		}
 	}
 	out.Header.Del("Expect") // the body is here
+	hideKeys(out.Header)
 	out.Header[entryHeader] = []string{r.Name}
 	out.Header[serviceHeader] = []string{string(f.way.service)}
 	out.Header[clientHeader] = []string{p.In.RemoteAddr}
@@ -173,6 +174,18 @@ func (r *Router) rewrite(p *httputil.ProxyRequest) {
 	case !carries(out.Header["Traceparent"], i.TraceID):
 		out.Header["Traceparent"] = []string{"00-" + i.TraceID + "-" + spanID() + "-00"}
 		delete(out.Header, "Tracestate") // belongs to the header that was replaced
+	}
+}
+
+// hideKeys keeps net/http from sending the request again by itself when its connection breaks, as it does with what has
+// an entry of one of these names: the owner may have carried it out, and attempts decides. The names reach the owner in
+// lower case, which are the same to it.
+func hideKeys(header http.Header) {
+	for _, name := range []string{"Idempotency-Key", "X-Idempotency-Key"} {
+		if keys, given := header[name]; given {
+			delete(header, name)
+			header[strings.ToLower(name)] = keys
+		}
 	}
 }
 

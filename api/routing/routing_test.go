@@ -235,6 +235,28 @@ func TestWhatAFailureMeans(t *testing.T) {
 	}
 }
 
+// A request that the owner may have carried out is sent to it once, whatever the client calls it. net/http would send it
+// again by itself when a connection breaks that was used before.
+func TestARequestThatMayHaveBeenCarriedOutIsSentOnce(t *testing.T) {
+	for _, header := range []string{"Idempotency-Key", "X-Idempotency-Key"} {
+		for _, body := range []string{"", "x"} {
+			t.Run(header+" "+body, func(t *testing.T) {
+				entry, owner := newPair(t, func(w http.ResponseWriter, r *http.Request) {
+					if r.Method == http.MethodPost {
+						panic(http.ErrAbortHandler) // carried out, and the response is lost
+					}
+				})
+				require.Equal(t, http.StatusOK, entry.send("GET", "/things", "").status)
+				response := entry.send("POST", "/modify?time=30", body, header, "k")
+				require.Equal(t, http.StatusGatewayTimeout, response.status)
+				require.Equal(t, "timeout", response.code)
+				require.Equal(t, []string{"GET /things", "POST /modify?time=30"}, owner.servedRequests())
+				require.Zero(t, entry.refreshes)
+			})
+		}
+	}
+}
+
 // What could not be connected to is not tried again for a moment: each request would wait for a machine that is gone.
 func TestANodeThatCannotBeConnectedToIsLeftAloneForAMoment(t *testing.T) {
 	address := closed(t)
