@@ -378,6 +378,9 @@ func (l *laneActor) prove(command lanes.Command, proof lanes.Proof) {
 func (l *laneActor) setHeard(unproven *lanes.Instant, heard []lanes.Heard) {
 	l.unproven, l.heard = unproven, heard
 	l.lane.Unproven, l.lane.Heard = unproven, heard
+	if l.ticket != nil {
+		l.ticket.line.Store(&knownLine{unproven, heard})
+	}
 }
 
 // keepsOpen reports whether the hardware is reached and can keep a line open beyond what was sold, whether or not that

@@ -369,6 +369,53 @@ func TestAMoveWaitsForTheStore(t *testing.T) {
 	}
 }
 
+// A batch waits for another lane. It knows what becomes of the link of its session's lane meanwhile.
+func TestALinkChangesWhileABatchWaits(t *testing.T) {
+	for name, c := range map[string]struct {
+		before, meanwhile func(f *fixture)
+		used              time.Duration
+	}{
+		"it is back": {func(f *fixture) { f.cutLink(0) }, func(f *fixture) {
+			f.controller(0).Refuse(false)
+			require.NoError(f, f.Reconnect(f.requestContext(), "root", f.laneID(0)))
+			synctest.Wait()
+			require.Equal(f, lanes.LinkUp, f.Lanes()[0].Link)
+		}, 12*time.Minute + time.Second},
+		"it is lost": {func(*fixture) {}, func(f *fixture) { f.cutLink(0) }, 12 * time.Minute},
+		"it is back, and lost again": {func(f *fixture) { f.cutLink(0) }, func(f *fixture) {
+			f.controller(0).Refuse(false)
+			require.NoError(f, f.Reconnect(f.requestContext(), "root", f.laneID(0)))
+			synctest.Wait()
+			f.cutLink(0)
+		}, 12 * time.Minute},
+	} {
+		for _, pauses := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, the batch pauses: %t", name, pauses), func(t *testing.T) {
+				runFixture(t, func(t *testing.T, f *fixture) {
+					session := f.sellOpenEnd(0, 10, 60)
+					f.advance(12 * time.Minute)
+					c.before(f)
+					f.advance(10 * time.Minute)
+					ticket, err := f.askTicket(f.requestContext(), lanes.ByPOS, f.laneID(1))
+					require.NoError(t, err)
+					require.True(t, ticket.take())
+					operation, settled := modifyOf(session, 1), time.Minute
+					if pauses {
+						operation, settled = pauseOf(session), 0
+					}
+					done := f.batchAsync(true, operation, f.saleOn(1, f.newSale(30)))
+					c.meanwhile(f)
+					f.advance(time.Second)
+					ticket.drop()
+					require.NoError(t, <-done)
+					synctest.Wait()
+					f.requireBeyond(session, c.used, settled)
+				}, sortedByID)
+			})
+		}
+	}
+}
+
 func TestAnOpenEndNeedsAControllerThatCan(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		f.controller(1).CloseAtZero(true)

@@ -17,7 +17,24 @@ type ticket struct {
 	void *atomic.Bool // the lane panicked meanwhile and has forgotten the ticket
 	lent bool         // for several operations: see together.go
 
+	line atomic.Pointer[knownLine] // what is known of its line since then; nil: no more than lane says
+
 	moved *returned // nil, or what was saved of the lane that its session has moved to, until it is handed on
+}
+
+// knownLine is what is known of the line of a lane: see lanes.Lane. Nobody changes it.
+type knownLine struct {
+	unproven *lanes.Instant
+	heard    []lanes.Heard
+}
+
+// lentLane returns the lane as it was lent, with what is known of its line by now.
+func (t *ticket) lentLane() lanes.Lane {
+	lane := t.lane
+	if line := t.line.Load(); line != nil {
+		lane.Unproven, lane.Heard = line.unproven, line.heard
+	}
+	return lane
 }
 
 // take returns true to the first caller: the source that decides the move, or expire.

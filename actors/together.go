@@ -21,7 +21,7 @@ import (
 //
 //	lend    each lane, in the order of their ids, keeps still and gives its value with a ticket, once nothing else of it
 //	        is being saved
-//	decide  the operations are decided on those values, in their order
+//	decide  the operations are decided on those values, in their order, with what is known of the lines by then
 //	save    all changes go to the store in one write
 //	return  each lane puts what was saved in force, or goes on as it was
 //
@@ -265,7 +265,7 @@ func (t *together) decide() error {
 		if !ticket.take() { // the client has gone
 			return lanes.ErrTimeout
 		}
-		on[id] = ticket.lane
+		on[id] = ticket.lentLane()
 	}
 	for i, closed := range t.ahead {
 		if closed.request != nil && closed.request.closes() {
