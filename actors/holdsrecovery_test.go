@@ -277,6 +277,28 @@ func testKillDuringLift(t *testing.T, point *killPoint, crossing func(*fixture) 
 	}, withBays)
 }
 
+// A lane has confirmed the end of one hold, which other lanes still have to confirm. It is not reached when the next
+// one ends: that explains why its controller comes back locked.
+func TestALaneIsReleasedThatHadConfirmedAnEarlierEnd(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		f.create(0, 30)
+		f.cutLink(1)
+		f.cutLink(2)
+		f.setHold(rangeScope)
+		f.liftHold(rangeScope)
+		f.advance(500 * time.Millisecond)
+		f.requireOpen(0)
+		f.setHold(rangeScope)
+		restoreLink := f.cutLink(0)
+		f.liftHold(rangeScope)
+		f.advance(5 * time.Second)
+		require.True(t, f.controller(0).Shown().Hold)
+		restoreLink()
+		require.Empty(t, f.heldScopes())
+		f.requireOpen(0)
+	}, withLanes(3))
+}
+
 // The range stops while the end of a hold is on its way to the store: whoever has asked for it is not told that nothing
 // was changed.
 func TestTheEndOfAHoldIsBeingSavedAsItsRangeStops(t *testing.T) {

@@ -21,8 +21,10 @@ type Holds struct {
 	lastSet map[lanes.Scope]uint64 // scope → version of the record in which a hold was last set
 	lifting map[lanes.Scope]int    // lifts that are being saved
 
-	lastLift  lanes.Instant      // when the last lift was put in force
-	confirmed map[uuid.UUID]bool // lanes whose hardware has confirmed its release, and whose end is not forgotten yet
+	lastLift lanes.Instant // when the last lift was put in force
+	// lanes whose hardware has confirmed its release since the last hold over them ended, and whose end is not forgotten
+	// yet
+	confirmed map[uuid.UUID]bool
 }
 
 // New begins with the holds in force. newest is the version of the newest record of the range, saved or not; 0
@@ -101,6 +103,13 @@ func (h *Holds) Lifted(
 	}
 	changedMeanwhile := h.newest != version // what was saved since then still had the hold
 	h.lastLift = now
+	if h.record.Has(scope) { // its lanes have confirmed the end of an earlier hold at most
+		for _, place := range layout.Lanes {
+			if scope.Covers(place) {
+				delete(h.confirmed, place.ID)
+			}
+		}
+	}
 	h.record = h.next(h.record.Lift(scope, now.Wall))
 	return Change{
 		Record: h.record, Save: changedMeanwhile,

@@ -197,6 +197,28 @@ func TestTheEndOfAHoldIsForgotten(t *testing.T) {
 	require.False(t, change.Save, "there is nothing to forget")
 }
 
+// A controller that has confirmed the end of an earlier hold may still be locked by a newer one: the end of that explains
+// it.
+func TestAConfirmationIsOfTheEndBeforeIt(t *testing.T) {
+	for _, newer := range []lanes.Scope{everywhere, bay1, lane11} {
+		t.Run(newer.Kind, func(t *testing.T) {
+			h := New(lanes.Holds{}, 0)
+			h.Set(everywhere, uuid.New(), "sam", &house, after(0))
+			lifted(t, h, everywhere, 1)
+			h.Confirmed(house.Lanes[0].ID)
+			h.Set(newer, uuid.New(), "sam", &house, after(2))
+			lifted(t, h, newer, 3)
+			h.Forget(&house, after(10))
+			require.True(t, h.InForce().KnowsOfEnd(house.Lanes[0]))
+
+			require.True(t, h.Confirmed(house.Lanes[0].ID))
+			lifted(t, h, bay1, 11)
+			h.Forget(&house, after(20))
+			require.False(t, h.InForce().KnowsOfEnd(house.Lanes[0]), "no hold has ended since")
+		})
+	}
+}
+
 // A lane that a reload takes out of the scope of a hold stays held, and a hold whose bay is gone has ended.
 func TestAReloadMovesALaneOutOfAHold(t *testing.T) {
 	h := New(lanes.Holds{}, 0)
