@@ -783,6 +783,39 @@ func TestAHoldAfterAPanicOfTheRangeIsSaved(t *testing.T) {
 	})
 }
 
+// Staff press again while the end of a hold hangs in the store. The range's actor panics before that is saved: it ends
+// nothing that was pressed since.
+func TestAHoldThatWasPressedAgainOutlivesAPanicOfTheRange(t *testing.T) {
+	for ending, resolution := range resolutions {
+		t.Run(ending, func(t *testing.T) {
+			var recorder driverRecorder
+			runFixture(t, func(t *testing.T, f *fixture) {
+				f.create(0, 30)
+				f.setHold(rangeScope)
+				f.advance(time.Millisecond)
+				held := time.Now()
+				resolve := f.blockNextFlush(resolution.end)
+				lifted := f.runAsync(func() error { return f.tryLiftHold(rangeScope) })
+				again := f.startHold(rangeScope)
+				f.addresses.sendRoot((*toLane)(nil))
+				f.advance(time.Second)
+				resolve()
+				require.Error(t, f.answerOf(lifted, time.Second))
+				require.Equal(t, f.laneIDs(0, 1), f.awaitHold(again).Confirmed)
+				f.advance(5 * time.Second)
+				for range 2 {
+					f.requireHeld(0, 1)
+					require.True(t, f.savedHolds().Has(rangeScope))
+					f.restart()
+				}
+				require.False(t, recorder.everOpened(f.laneID(0), held), "it never opened")
+				f.liftHold(rangeScope)
+				f.requireOpen(0)
+			}, withRecorder(&recorder))
+		})
+	}
+}
+
 // Everything at random.
 
 // Links, the driver, the lane and the store fail at random. Afterwards there is one connection for each lane,

@@ -28,12 +28,17 @@ type Holds struct {
 }
 
 // New begins with the holds in force. newest is the version of the newest record of the range, saved or not; 0
-// for a range that has just been loaded.
+// for a range that has just been loaded. A lift that began before, and is still being saved, ends one of them only if
+// its record is the newest: the hold may have been pressed again in a later one.
 func New(inForce lanes.Holds, newest uint64) *Holds {
-	return &Holds{
+	h := &Holds{
 		record: commit.HoldRecord{Version: newest, Holds: inForce}, newest: newest,
 		lastSet: map[lanes.Scope]uint64{}, lifting: map[lanes.Scope]int{}, confirmed: map[uuid.UUID]bool{},
 	}
+	for _, hold := range inForce.InForce {
+		h.lastSet[hold.Scope] = newest
+	}
+	return h
 }
 
 // InForce is the record in force.
@@ -88,7 +93,7 @@ func (h *Holds) Lift(
 
 // Lifted ends the save of a lift: version is that of its record, outcome any but commit.Unresolved. Once it is
 // saved the hold is not in force any more, and Change.Lanes are those under it that no other hold covers. Errors:
-// lanes.ErrCeasefire if a hold was set over the scope meanwhile, that of the outcome.
+// lanes.ErrCeasefire if a hold was set over the scope meanwhile, or may have been (see New), that of the outcome.
 func (h *Holds) Lifted(
 	scope lanes.Scope, version uint64, outcome commit.Outcome, layout *lanes.Layout, now lanes.Instant,
 ) (Change, error) {

@@ -3,6 +3,7 @@ package holds
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -86,6 +87,24 @@ func TestOfAHoldAndALiftThatCrossTheHoldWins(t *testing.T) {
 	require.ErrorIs(t, err, lanes.ErrCeasefire)
 	require.True(t, h.InForce().Has(bay1))
 	require.Greater(t, again.Record.Version, begun.Record.Version, "the store keeps the hold")
+}
+
+// A hold that was pressed again stays, also where the range's actor has begun anew meanwhile.
+func TestALiftFromBeforeAPanicEndsNoHoldThatWasPressedSince(t *testing.T) {
+	for _, pressed := range []bool{false, true} {
+		t.Run(fmt.Sprintf("pressed again %t", pressed), func(t *testing.T) {
+			h := New(lanes.Holds{}, 0)
+			h.Set(bay1, uuid.New(), "sam", &house, after(0))
+			begun := lift(t, h, bay1, 1)
+			if pressed {
+				h.Set(bay1, uuid.New(), "kim", &house, after(2))
+			}
+			anew := New(h.InForce(), h.Newest())
+			_, err := anew.Lifted(bay1, begun.Record.Version, commit.Saved, &house, after(3))
+			require.Equal(t, pressed, errors.Is(err, lanes.ErrCeasefire))
+			require.Equal(t, pressed, anew.InForce().Has(bay1))
+		})
+	}
 }
 
 // Whoever ends a hold ends what they have seen. A request that was on its way for long, or a finger that did not see
