@@ -414,7 +414,8 @@ func (c *Commands) addMinutes(ctx context.Context, event lanes.Logged, minutes i
 	session := event.Event.Session
 	from := requester{by: lanes.ByPOS}
 	_, err := c.follow(ctx, from, session, nil, func(lane uuid.UUID, q *request) (*lanes.SessionView, error) {
-		q.command, q.events = lanes.Modify{Session: session, Minutes: minutes}, []lanes.Logged{event}
+		q.command = lanes.Modify{Session: session, Minutes: minutes, AfterClosing: true} // they were accepted
+		q.events = []lanes.Logged{event}
 		return c.ask(ctx, lane, q)
 	})
 	return err

@@ -104,8 +104,8 @@ func (l *laneActor) dropTicket(m *dropTicket) {
 	}
 }
 
-// handOver sends the destination of a move what was saved, with the closing requests for the session that wait here. The
-// move may have been decided by an earlier life of the lane. It does nothing for any other change.
+// handOver sends the destination of a move what was saved, with the closing requests for the session that wait here.
+// The move may have been decided by an earlier life of the lane. It does nothing for any other change.
 func (l *laneActor) handOver(p *pendingSave) {
 	if p.request.ticket == nil {
 		return

@@ -350,9 +350,8 @@ func TestOneOfTwoSessionsGetsTheFreeLane(t *testing.T) {
 	}, withLanes(3))
 }
 
-// Whichever of the two lanes panics, and whenever, the session is on exactly one of them.
-// A stop that is refused, as the lane that its session leaves panics, does not stop the session after all. One that comes
-// to the lane's next life while the move hangs follows the session, also if its client has gone by then.
+// A stop that is refused, as the lane that its session leaves panics, does not stop the session after all. One that
+// comes to the lane's next life while the move hangs follows the session, also if its client has gone by then.
 func TestAStopOfAMovingSessionAfterAPanic(t *testing.T) {
 	stop := func(f *fixture, session uuid.UUID) func() error {
 		return func() error {
@@ -391,6 +390,7 @@ func TestAStopOfAMovingSessionAfterAPanic(t *testing.T) {
 	})
 }
 
+// Whichever of the two lanes panics, and whenever, the session is on exactly one of them.
 func TestAPanicDuringAMoveLosesNoSession(t *testing.T) {
 	for panicking, which := range []string{"of the lane it leaves", "of the lane it goes to"} {
 		t.Run(which+", while it is saved", func(t *testing.T) {

@@ -221,8 +221,8 @@ func TestWhatClosesALaneOutlivesItsRestart(t *testing.T) {
 	}
 }
 
-// A stop or a pause of a session whose move hangs is in force although the lane that it leaves begins anew meanwhile: it
-// follows the session, whose line opens nowhere.
+// A stop or a pause of a session whose move hangs is in force although the lane that it leaves begins anew meanwhile:
+// it follows the session, whose line opens nowhere.
 func TestWhatClosesAMovingSessionOutlivesARestart(t *testing.T) {
 	for which, closing := range map[string]lanes.Command{"stop": lanes.Stop{By: lanes.ByPOS}, "pause": lanes.Pause{}} {
 		for waits, answer := range map[time.Duration]error{

@@ -199,6 +199,22 @@ func TestSimulatedTimeIsAddedOnceItIsAccepted(t *testing.T) {
 	}, withWebhook(pos))
 }
 
+// What the receiver has accepted is added although the range closes before that.
+func TestSimulatedTimeIsAddedAfterClosing(t *testing.T) {
+	pos := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		f.settings.Layout.Hours = &lanes.Hours{Zone: time.UTC} // the bubble's clock begins at midnight
+		for day := range f.settings.Layout.Hours.Week {
+			f.settings.Layout.Hours.Week[day] = []lanes.Opening{{From: 0, To: 50}}
+		}
+		f.restart()
+		session := f.create(0, 20)
+		pos.setPurchaseReply(acceptPurchase)
+		f.simulate(lanes.PurchaseRequest, session, minutes(60))
+		require.Equal(t, 80, f.Sessions()[0].Minutes)
+	}, withWebhook(pos))
+}
+
 func TestSimulatedTimeFollowsASessionThatMoves(t *testing.T) {
 	pos := &fakeWebhook{}
 	runFixture(t, func(t *testing.T, f *fixture) {

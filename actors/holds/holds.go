@@ -22,8 +22,8 @@ type Holds struct {
 	lifting map[lanes.Scope]int    // lifts that are being saved
 
 	lastLift lanes.Instant // when the last lift was put in force
-	// lanes whose hardware has confirmed its release since the last hold over them ended, and whose end is not forgotten
-	// yet
+	// lanes whose hardware has confirmed its release since the last hold over them ended, and whose end is not
+	// forgotten yet
 	confirmed map[uuid.UUID]bool
 }
 

@@ -216,8 +216,8 @@ func TestTheEndOfAHoldIsForgotten(t *testing.T) {
 	require.False(t, change.Save, "there is nothing to forget")
 }
 
-// A controller that has confirmed the end of an earlier hold may still be locked by a newer one: the end of that explains
-// it.
+// A controller that has confirmed the end of an earlier hold may still be locked by a newer one: the end of that
+// explains it.
 func TestAConfirmationIsOfTheEndBeforeIt(t *testing.T) {
 	for _, newer := range []lanes.Scope{everywhere, bay1, lane11} {
 		t.Run(newer.Kind, func(t *testing.T) {

@@ -34,8 +34,13 @@ func NewForcedErrors(table endpoint.Errors) *ForcedErrors {
 	return &ForcedErrors{errors: table, next: map[uuid.UUID]forced{}}
 }
 
-// notForced are codes that say more than a table knows, and a defect, which is one for whoever reads the log.
-var notForced = []string{"invalid_request", "cursor_gone", "after_closing", "internal"}
+// notForced are codes that say more than a table knows, those that no POS is answered with, by which nodes send a
+// request on to another one, and a defect, which is one for whoever reads the log.
+var notForced = []string{
+	"after_closing", "batch_refused", "cursor_gone", "invalid_request", "lane_reserved", "method_not_allowed",
+	"misdirected_request", "purchase_not_found", "wrong_node",
+	"internal",
+}
 
 // codes returns the codes that may be forced, sorted.
 func (e *ForcedErrors) codes() []string {
@@ -74,7 +79,7 @@ func (e *ForcedErrors) take(rangeID uuid.UUID, method string) (code string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	f, found := e.next[rangeID]
-	if !found || method == http.MethodGet && !f.reads {
+	if !found || (method == http.MethodGet || method == http.MethodHead) && !f.reads {
 		return ""
 	}
 	if f.requests--; f.requests == 0 {
