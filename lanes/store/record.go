@@ -18,7 +18,7 @@ import (
 //	4   the same records: it kept older releases from a new file format
 //	5   the offset of a checkpoint's wall clock, what the POS knows a session by, attempts beyond the first and what follows from them,
 //	    lanes that are not clear, names and prices of what was bought, what each event follows from,
-//	    what lanes wait between sessions
+//	    what lanes wait between sessions, ranges that were forgotten
 const Version = 5
 
 // ErrNewer means that a newer version has written the record or the store.

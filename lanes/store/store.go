@@ -113,6 +113,17 @@ type Recovered struct {
 	LastAct    uint64             // likewise of the acts of staff
 }
 
+// Forgetter is a store that can remove a range.
+type Forgetter interface {
+	// Forget removes everything of a range but its id and its epoch, which rises as by a claim: an owner that was
+	// suspended meanwhile is fenced, and cannot refill the range from its memory. Who claims the range again begins
+	// with nothing, in a higher epoch. as is what the caller has read of the range: ErrChanging where something was
+	// written since, ErrOwned where a node that is alive owns it, ErrNotFound for one that was never there. The
+	// range was not changed then. After any other error a repeat finishes what was begun: it removes what is left
+	// of a range that was forgotten before, whatever as is.
+	Forget(ctx context.Context, rangeID uuid.UUID, as RangeMeta, now time.Time) error
+}
+
 // Placed is a store that can tell itself from its backups.
 type Placed interface {
 	// Place names the file. A backup of it has another name.
@@ -141,6 +152,8 @@ var (
 	ErrExists = errors.New("the store has the range already")
 	// ErrChanging means that a gateway has written to the range while it was read.
 	ErrChanging = errors.New("the range was written to while it was read: stop the gateway that serves it")
+	// ErrOwned means that a node that is alive owns the range that is to be forgotten.
+	ErrOwned = errors.New("a node that is alive owns the range: take the range out of its configuration, and reload it")
 )
 
 // CorruptError names a record that cannot be read: damaged, or written by a newer version.

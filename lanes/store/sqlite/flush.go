@@ -22,21 +22,25 @@ func (s *Store) Flush(ctx context.Context, batch store.Batch) error {
 	return s.submit(ctx, func(tx *transaction) (rejection, failure error) { return tx.flush(batch, rows, s.retention) })
 }
 
-// Restore writes a range that the file does not have, all of it or nothing, and trims nothing: store.ErrExists.
+// Restore writes a range that the file does not have, all of it or nothing, and trims nothing: store.ErrExists. The
+// epoch of one that was forgotten rises.
 func (s *Store) Restore(ctx context.Context, whole store.Batch) error {
 	rows, err := encodeBatch(whole)
 	if err != nil {
 		return err
 	}
 	return s.submit(ctx, func(tx *transaction) (rejection, failure error) {
-		found, err := tx.rangeOf(whole.Range)
-		if err != nil {
+		state, err := tx.rangeOf(whole.Range)
+		switch {
+		case err != nil:
 			return nil, err
-		}
-		if found != nil {
+		case state == nil:
+			state, err = tx.makeRange(whole.Range)
+		case state.isForgotten():
+			whole.Epoch = max(whole.Epoch, state.Epoch+1)
+		default:
 			return fmt.Errorf("store %s: %w: %s", s.path, store.ErrExists, whole.Range), nil
 		}
-		state, err := tx.makeRange(whole.Range)
 		if err != nil {
 			return nil, err
 		}

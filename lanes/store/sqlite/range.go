@@ -304,6 +304,8 @@ type rangeRecord struct {
 	NamesTrimmed uint64            `json:"nameless"`    // the history has no names up to this cursor
 	OldestOpen   uint64            `json:"oldest_open"` // no event before this cursor is pending
 	Pending      int64             `json:"pending"`     // events
+	// ForgottenAt is the epoch in which the range was forgotten. While that is its epoch, it has no records.
+	ForgottenAt uint64 `json:"forgotten_at,omitempty"`
 
 	Lanes  total `json:"lanes"`
 	Keys   total `json:"keys"`
@@ -314,6 +316,9 @@ type rangeRecord struct {
 
 	ExternalIDs int64 `json:"external_ids,omitempty"` // rows of external_ids
 }
+
+// isForgotten reports whether nothing is known of the range but its epoch.
+func (r rangeRecord) isForgotten() bool { return r.ForgottenAt != 0 && r.ForgottenAt == r.Epoch }
 
 // rangeState is the writer's memory of a range: its record, the places of its lanes, its open events and what
 // is trimmed next. It saves a flush most reads, and is dropped when a transaction fails.

@@ -135,8 +135,11 @@ func (s *Store) Ranges(ctx context.Context) (ids []uuid.UUID, err error) {
 	return ids, err
 }
 
+// rangesIn leaves out ranges that were forgotten. One whose record cannot be read is among them.
 func rangesIn(c *sqlite.Conn) (ids []uuid.UUID, err error) {
-	err = query(c, "SELECT range_id FROM ranges ORDER BY range_id", func(r *sqlite.Stmt) error {
+	const text = "SELECT range_id FROM ranges WHERE CASE WHEN json_valid(record) " +
+		"THEN record -> '$.forgotten_at' = record -> '$.epoch' END IS NOT TRUE ORDER BY range_id"
+	err = query(c, text, func(r *sqlite.Stmt) error {
 		id, err := uuid.Parse(r.ColumnText(0))
 		if err != nil {
 			return fmt.Errorf("%q is no range", r.ColumnText(0))
@@ -182,7 +185,7 @@ func (r *Reader) find(ctx context.Context, rangeID uuid.UUID) (*rangeState, erro
 		return nil, err
 	case err != nil:
 		return nil, fmt.Errorf("store %s: reading: %w", r.path, err)
-	case state == nil:
+	case state == nil || state.isForgotten():
 		return nil, store.ErrNotFound
 	}
 	return state, nil
@@ -230,7 +233,7 @@ func (r *Reader) readMeta(rangeID uuid.UUID, visit func(store.Record) error) (st
 		return state, visit(store.Record{Name: name, Err: unreadable.Err})
 	case err != nil:
 		return nil, fmt.Errorf("store %s: reading: %w", r.path, err)
-	case state == nil:
+	case state == nil || state.isForgotten():
 		return nil, store.ErrNotFound
 	}
 	err = visit(store.Record{Name: name, Value: state.RangeMeta})

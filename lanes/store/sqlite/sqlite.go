@@ -38,6 +38,7 @@ type Store struct {
 	checkpoints     chan checkpointResult // of one: from the checkpoint in the background
 	checkpointAfter int                   // rows
 	lastRow         fileRow               // of the file that was open last
+	forgot          bool                  // a range: Close overwrites what is left of it
 
 	mu     sync.RWMutex // read-locked while the file is read; locked while the writer replaces the two below
 	file   *file        // nil: it could not be opened again
@@ -87,8 +88,8 @@ func (s *Store) reportProblem(err error) {
 	}
 }
 
-// Close commits what was submitted, checkpoints the WAL and releases the file. It does not change a file that another
-// process has replaced, nor its WAL.
+// Close commits what was submitted, checkpoints the WAL and releases the file. After a Forget it makes the file anew
+// before. It does not change a file that another process has replaced, nor its WAL.
 func (s *Store) Close() (err error) {
 	s.closeOnce.Do(func() {
 		close(s.closing)
@@ -99,7 +100,10 @@ func (s *Store) Close() (err error) {
 			if err = s.file.checkUnchanged(); err != nil || s.broken != nil {
 				err = errors.Join(err, s.file.closeKeepingWAL())
 			} else {
-				err = s.file.close()
+				if s.forgot {
+					err = s.file.overwriteFree()
+				}
+				err = errors.Join(err, s.file.close())
 			}
 			if err != nil {
 				err = fmt.Errorf("store %s: closing: %w", s.path, err)
