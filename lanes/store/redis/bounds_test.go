@@ -34,6 +34,7 @@ func TestEveryCallEndsWithinItsBound(t *testing.T) {
 			require.Error(t, load(o))
 			require.Error(t, events(o))
 			require.Error(t, history(o))
+			require.Error(t, forget(o))
 			_, err := s.Ended(t.Context(), o.rangeEpoch(), uuid.New())
 			require.Error(t, err)
 			warnings := s.Warnings(t.Context())

@@ -77,23 +77,24 @@ func (s *Store) deadOwner(ctx context.Context, rangeID uuid.UUID) (store.Node, e
 // isForgotten reports whether nothing is known of the range but its epoch, by the fields of its meta.
 func isForgotten(epoch, forgottenAt string) bool { return epoch != "" && epoch == forgottenAt }
 
-// withoutForgotten returns those of the ranges, of which nothing was found but their meta, that were not forgotten.
+// withoutForgotten returns those of the ranges that were not forgotten. Nothing but a meta was found of them.
 func withoutForgotten(
 	ctx context.Context, client goredis.UniversalClient, ids []uuid.UUID,
 ) (left []uuid.UUID, err error) {
 	for part := range slices.Chunk(ids, directoryPart) {
 		read := make([]*goredis.SliceCmd, len(part))
-		_, err := client.Pipelined(ctx, func(pipe goredis.Pipeliner) error {
+		_, _ = client.Pipelined(ctx, func(pipe goredis.Pipeliner) error {
 			for i, id := range part {
 				read[i] = pipe.HMGet(ctx, keysOf(id).meta, "epoch", "forgotten_at")
 			}
 			return nil
 		})
-		if err != nil {
-			return nil, err
-		}
 		for i, id := range part {
-			if fields := reply(read[i].Val()); !isForgotten(fields.text(0), fields.text(1)) {
+			fields, err := read[i].Result()
+			if err != nil && !goredis.HasErrorPrefix(err, "WRONGTYPE") { // a fault of the range, for whoever reads it
+				return nil, err
+			}
+			if !isForgotten(reply(fields).text(0), reply(fields).text(1)) {
 				left = append(left, id)
 			}
 		}

@@ -18,7 +18,7 @@ import (
 // rangeKeys are the keys that hold a range.
 type rangeKeys struct {
 	// hash: layout, epoch, n, checkpoint, holds, last_event, last_ended, last_act, nameless, owner,
-	// owner_name, owner_address
+	// owner_name, owner_address, forgotten_at (forget.lua)
 	meta         string
 	lanes        string // hash: lane id → snapshot
 	answers      string // hash: name of an idempotency key → kept answer
@@ -87,6 +87,8 @@ var (
 	confirmLua string
 	//go:embed finish_restore.lua
 	finishRestoreLua string
+	//go:embed forget.lua
+	forgetLua string
 
 	claimScript         = script(claimLua)
 	ownerScript         = script(ownerLua)
@@ -99,6 +101,7 @@ var (
 	endedScript         = script(endedLua)
 	confirmScript       = script(confirmLua)
 	finishRestoreScript = goredis.NewScript(finishRestoreLua)
+	forgetScript        = script(forgetLua)
 )
 
 // layout is the version of how a range is laid out in its keys; meta has it. It rises with the version of the

@@ -76,7 +76,7 @@ func TestKeysOfANewerVersionAreLeftAsTheyAre(t *testing.T) {
 	require.NoError(t, o.flush(t.Context()))
 	require.NoError(t, admin.HSet(t.Context(), o.keys("meta"), "layout", store.Version+1).Err())
 	before := dump(t, admin, "*")
-	for _, do := range []func(*owner) error{claim, load, flush, claim} {
+	for _, do := range []func(*owner) error{claim, load, flush, forget, claim} {
 		err := do(o)
 		var corrupt *store.CorruptError
 		require.ErrorAs(t, err, &corrupt)

@@ -59,14 +59,14 @@ func (s *Store) Ranges(ctx context.Context) ([]uuid.UUID, error) {
 func rangesOn(ctx context.Context, client goredis.UniversalClient) ([]uuid.UUID, error) {
 	const prefix = "rangegate:{"
 	var mu sync.Mutex
-	found := map[uuid.UUID]bool{}
+	found := map[uuid.UUID]bool{} // whether there is more of the range than its meta
 	scan := func(ctx context.Context, node goredis.Cmdable) error {
 		keys := node.Scan(ctx, 0, prefix+"*", 1000).Iterator()
 		for keys.Next(ctx) {
 			text, _, _ := strings.Cut(strings.TrimPrefix(keys.Val(), prefix), "}")
 			if id, err := uuid.Parse(text); err == nil {
 				mu.Lock()
-				found[id] = true
+				found[id] = found[id] || keys.Val() != keysOf(id).meta
 				mu.Unlock()
 			}
 		}
@@ -80,7 +80,21 @@ func rangesOn(ctx context.Context, client goredis.UniversalClient) ([]uuid.UUID,
 	} else {
 		err = scan(ctx, client)
 	}
-	return slices.SortedFunc(maps.Keys(found), func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }), err
+	if err != nil {
+		return nil, err
+	}
+	var ids, unsure []uuid.UUID
+	for id, more := range found {
+		if more {
+			ids = append(ids, id)
+		} else {
+			unsure = append(unsure, id)
+		}
+	}
+	unsure, err = withoutForgotten(ctx, client, unsure)
+	ids = append(ids, unsure...)
+	slices.SortFunc(ids, func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })
+	return ids, err
 }
 
 // everyEpoch is an epoch that no claim fences: whoever only looks on owns no range.
@@ -93,7 +107,7 @@ func (r *Reader) Meta(ctx context.Context, rangeID uuid.UUID) (store.RangeMeta, 
 	switch {
 	case err != nil:
 		return store.RangeMeta{}, r.store.serverError(err)
-	case len(fields) == 0:
+	case len(fields) == 0 || isForgotten(fields["epoch"], fields["forgotten_at"]):
 		return store.RangeMeta{}, store.ErrNotFound
 	}
 	meta, err := parseMeta(fields)
@@ -145,6 +159,9 @@ func (r *rangeRead) read() error {
 		if err := checkLayout(text); err != nil {
 			return r.visitFault(r.keys.meta, err.Error())
 		}
+	}
+	if isForgotten(r.meta["epoch"], r.meta["forgotten_at"]) {
+		return store.ErrNotFound
 	}
 	for _, read := range []func() error{
 		r.readMeta, r.readLanes, r.readKeys, r.readHolds, r.readEvents, r.readHistory, r.readActs,
@@ -404,8 +421,9 @@ const restoreLimit = 5000
 // keepAll trims nothing: the parts have no Now to compare with.
 var keepAll = store.Retention{Cap: math.MaxInt}
 
-// Restore writes a range that the server does not have, all of it or nothing, and trims nothing: store.ErrExists. It
-// writes parts to staging keys, which one last script renames. It removes what an earlier attempt left there.
+// Restore writes a range that the server does not have, all of it or nothing, and trims nothing: store.ErrExists. The
+// epoch of one that was forgotten rises. It writes parts to staging keys, which one last script renames. It removes what
+// an earlier attempt left there.
 func (s *Store) Restore(ctx context.Context, whole store.Batch) error {
 	if err := s.begin(); err != nil {
 		return fmt.Errorf("%w: %w", store.ErrRefused, err)

@@ -17,7 +17,7 @@
 // zrem, zcard, zrange, zrangebylex, del, time, config|get, info and bgrewriteaof; in a cluster also
 // cluster|slots and command, with wait_replicas also wait. Several nodes (nodes.go) also need publish and
 // subscribe, and the channels &rangegate:*. Checking, exporting and importing (reader.go) also need scan and
-// rename.
+// rename, forgetting a range (forget.go) scan and unlink.
 package redis
 
 import (
