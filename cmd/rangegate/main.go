@@ -29,7 +29,7 @@ type commands struct {
 	HashPIN         hashPIN         `cmd:"" name:"hash-pin" help:"Read a PIN from the terminal, or from standard input, and print its argon2id hash for the configuration (pin_hash)."`
 	NewKey          newKey          `cmd:"" help:"Print a new key for a lane's link (link.key): 32 random bytes as base64url."`
 	Verify          verify          `cmd:"" help:"Compute the sessions of a store again from its event log, also beside a running gateway, and name what comes out differently."`
-	Store           storeCommands   `cmd:"" help:"Check, export, import and back up a configuration's store."`
+	Store           storeCommands   `cmd:"" help:"Check, export, import and back up a configuration's store, or remove a range from it."`
 	Nodes           nodesCommands   `cmd:"" help:"List the nodes that share a Redis, drain one, or forget a dead one."`
 	Top             top             `cmd:"" help:"Show in a terminal, each second, how a gateway's actors are doing and what holds them up."`
 	Bundle          bundle          `cmd:"" help:"Pack what support has to know about a gateway into one file, without secrets and names."`

@@ -26,10 +26,11 @@ type storeCommands struct {
 	Import storeImport `cmd:"" help:"Write the ranges of an export to a store without them."`
 	Backup storeBackup `cmd:"" help:"Copy the SQLite file to a new file, also beside a running gateway, and check the copy."`
 
+	Forget    storeForget    `cmd:"" help:"Remove everything of a range that the configuration does not have any more, customers' names included."`
 	NewSecret storeNewSecret `cmd:"" help:"Make a new secret for the sign-ins of staff: everybody is signed out, also of running gateways."`
 }
 
-// source is a store that is only read, target one that ranges are imported to.
+// source is a store that is only read, target one that ranges are imported to, or forgotten in.
 type (
 	source interface {
 		archive.Source
@@ -38,6 +39,7 @@ type (
 	}
 	target interface {
 		archive.Target
+		store.Forgetter
 		Close() error
 	}
 )
@@ -49,7 +51,7 @@ func openSource(ctx context.Context, c config.Store) (source, error) {
 	return redis.OpenReader(ctx, c.Redis.Reveal())
 }
 
-// openTarget opens the store without retention: the import keeps every record, and the gateway trims later.
+// openTarget opens the store without retention: an import keeps every record, and the gateway trims later.
 func openTarget(ctx context.Context, c config.Store) (target, error) {
 	if c.Redis == "" {
 		return sqlite.Open(c.SQLite, store.Retention{})

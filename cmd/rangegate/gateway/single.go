@@ -18,9 +18,9 @@ import (
 // the same range by mistake do not take it from each other.
 
 const (
-	// lookAfter is the time between two looks at what is saved of a lost range, and is longer than that between
-	// two checkpoints.
-	lookAfter = 15 * time.Second
+	// LookAfter is the time between two looks at what is saved of a range, and is longer than that between two
+	// checkpoints: whoever serves the range has saved something of it meanwhile.
+	LookAfter = 15 * time.Second
 	// unchangedLooks is how many looks in a row have to find nothing new. The store answers each of them: an owner
 	// could have saved something between them.
 	unchangedLooks = 3
@@ -97,7 +97,7 @@ type lostRange struct {
 
 // reclaimLost claims lost ranges again that nobody serves.
 func (s *single) reclaimLost() {
-	ticker := time.NewTicker(lookAfter)
+	ticker := time.NewTicker(LookAfter)
 	defer ticker.Stop()
 	former := map[uuid.UUID]lostRange{}
 	for {
@@ -120,7 +120,7 @@ func (s *single) reclaimLost() {
 // look reports whether another process may serve the range: something was saved of it since the former looks, or there
 // were too few of them.
 func (s *single) look(id uuid.UUID, former lostRange) (found lostRange, served bool) {
-	ctx, cancel := context.WithTimeout(s.life, lookAfter)
+	ctx, cancel := context.WithTimeout(s.life, LookAfter)
 	defer cancel()
 	saved, err := s.stores.Snapshots.Load(ctx, id)
 	if err != nil {

@@ -105,7 +105,8 @@ func checkAllConfigured(ctx context.Context, file *sqlite.Store, c config.Config
 		}
 		if contents := inUse(saved); contents != "" {
 			errs = append(errs, fmt.Errorf("range %s is not configured, and the store has %s of it; configure it "+
-				"again, and take it away while the gateway runs (POST /reload)", id, contents))
+				"again, and take it away while the gateway runs (POST /reload), or give all of it up with "+
+				"rangegate store forget", id, contents))
 		}
 	}
 	return errors.Join(errs...)
