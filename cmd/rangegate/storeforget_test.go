@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -35,13 +34,31 @@ func withoutDemoRange(t *testing.T, stored config.Store) (file string) {
 	return file
 }
 
-// forgotten runs store forget on the demo range, and returns what it prints.
-func forgotten(t *testing.T, stored config.Store, s storeForget) (printed string, err error) {
+// forgotten runs store forget on the demo range, and returns what it prints. It calls looking once the command begins to
+// look whether a gateway saves the range.
+func forgotten(t *testing.T, stored config.Store, s storeForget, looking ...func()) (printed string, err error) {
 	t.Helper()
 	var out strings.Builder
 	s.Config, s.Range = withoutDemoRange(t, stored), uuid.MustParse(gatewaytest.DemoRange)
-	err = s.forget(&terminal{ctx: t.Context(), out: &out, log: &strings.Builder{}}, time.Second)
+	lookFor := 10 * time.Millisecond
+	if len(looking) > 0 {
+		lookFor = 5 * time.Second
+	}
+	err = s.forget(&terminal{ctx: t.Context(), out: &out, log: lineWriter(func(line string) {
+		require.Contains(t, line, "looking for ")
+		for _, look := range looking {
+			look()
+		}
+	})}, lookFor)
 	return out.String(), err
+}
+
+// lineWriter is called with each line that is written to it.
+type lineWriter func(line string)
+
+func (w lineWriter) Write(line []byte) (int, error) {
+	w(string(line))
+	return len(line), nil
 }
 
 // allText is everything that the store has, as it is stored.
@@ -110,21 +127,14 @@ func TestARangeThatIsGivenUpIsForgotten(t *testing.T) {
 				require.ErrorIs(t, err, sqlite.ErrLocked)
 			} else {
 				require.ErrorContains(t, err, "active sessions: 1, open purchases: 0, holds: 0")
-				busy, stop := context.WithCancel(t.Context())
-				defer stop()
-				saved := make(chan struct{})
-				go func() {
-					defer close(saved)
-					for busy.Err() == nil {
-						g.POS("POST", "/sessions/"+running.ID+"/pause", "")
-						g.POS("POST", "/sessions/"+running.ID+"/resume", "")
-						time.Sleep(100 * time.Millisecond)
-					}
-				}()
-				_, err = forgotten(t, stored, storeForget{InUse: true, Undelivered: true})
+				paused := make(chan int, 1)
+				_, err = forgotten(t, stored, storeForget{InUse: true, Undelivered: true}, func() {
+					time.AfterFunc(500*time.Millisecond, func() {
+						paused <- g.POS("POST", "/sessions/"+running.ID+"/pause", "").Status
+					})
+				})
+				require.Equal(t, 204, <-paused)
 				require.ErrorIs(t, err, store.ErrChanging)
-				stop()
-				<-saved
 			}
 			g.Stop()
 			_, err = forgotten(t, stored, storeForget{Undelivered: true})
