@@ -2,6 +2,7 @@ package redis
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -16,8 +17,9 @@ import (
 var _ store.Forgetter = (*Store)(nil)
 
 // Forget implements store.Forgetter: one script removes all keys of the range, however large they are. What an import
-// that was not finished has left is removed before. A gateway without nodes has no lease: whether it serves the range is
-// seen by as alone.
+// that was not finished has left is removed before. The append-only files of the servers are rewritten then, as they have
+// what was removed; those of replicas, and snapshots, are not. A gateway without nodes has no lease: whether it serves the
+// range is seen by as alone.
 func (s *Store) Forget(ctx context.Context, rangeID uuid.UUID, as store.RangeMeta, now time.Time) error {
 	if err := s.begin(); err != nil {
 		return err
@@ -55,7 +57,32 @@ func (s *Store) forget(ctx context.Context, rangeID uuid.UUID, as store.RangeMet
 	case "changed":
 		return store.ErrChanging
 	}
+	faults, err := eachServer(ctx, s, func(ctx context.Context, _ string, server goredis.UniversalClient) []string {
+		if err := rewriteAnew(ctx, server); err != nil {
+			return []string{err.Error()}
+		}
+		return nil
+	})
+	if err == nil && len(faults) > 0 {
+		err = errors.New(faults[0])
+	}
+	if err != nil {
+		return fmt.Errorf("it was forgotten, and the append-only file, which has what was removed, could not be "+
+			"rewritten: %w", err)
+	}
 	return nil
+}
+
+// rewriteAnew is rewrite. One that is under way, and may have begun before what was removed, ends first.
+func rewriteAnew(ctx context.Context, server goredis.Cmdable) error {
+	info, err := server.Info(ctx, "persistence").Result()
+	if err == nil && infoField(info, "aof_rewrite_in_progress") == "1" {
+		err = rewrite(ctx, server)
+	}
+	if err != nil && !isErrorReply(err) {
+		return err
+	}
+	return rewrite(ctx, server)
 }
 
 // deadOwner returns the owner of the range, or no node where nobody owns it: store.ErrOwned for one that is alive.

@@ -1,7 +1,11 @@
 package redis_test
 
 import (
+	"bytes"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -141,6 +145,41 @@ func TestARangeOfALivingNodeIsNotForgotten(t *testing.T) {
 	require.NoError(t, err)
 	require.Zero(t, loaded.Checkpoint)
 	require.Empty(t, loaded.Lanes)
+}
+
+// The append-only file has what was removed until it is rewritten: the server's folder has nothing of it afterwards, also
+// where a rewrite was under way that had begun before, and where only that was missing.
+func TestNoBytesOfAForgottenRangeStayInTheAppendOnlyFile(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	admin := client(t, server.URL())
+	o := own(t, open(t, server.URL()))
+	for range 30 {
+		o.save(o.named("Jo Smith"))
+	}
+	settings, err := admin.ConfigGet(t.Context(), "dir").Result()
+	require.NoError(t, err)
+	count := func() (found int) {
+		t.Helper()
+		require.NoError(t, filepath.WalkDir(settings["dir"], func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
+				return err
+			}
+			content, err := os.ReadFile(path)
+			found += bytes.Count(content, []byte("Jo Smith"))
+			return err
+		}))
+		return found
+	}
+	require.Greater(t, count(), 30)
+	require.NoError(t, admin.BgRewriteAOF(t.Context()).Err())
+	require.NoError(t, forget(o))
+	require.Zero(t, count())
+
+	o = own(t, open(t, server.URL()))
+	o.save(o.named("Jo Smith"))
+	require.NoError(t, admin.ConfigSet(t.Context(), "appendonly", "no").Err())
+	require.NoError(t, forget(o))
 }
 
 // The commands that the package documents are enough; unlink is not needed to serve.
