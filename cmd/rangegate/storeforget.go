@@ -25,8 +25,8 @@ type storeForget struct {
 // Run forgets the range, unless somebody may still serve it or need what it has.
 func (s storeForget) Run(t *terminal) error { return s.forget(t, gateway.LookAfter) }
 
-// forget looks at a range on Redis for that time: a gateway without nodes leaves no other trace there than what it
-// saves. A SQLite file is locked while a gateway has it.
+// forget looks at a range on Redis for that time: a gateway without nodes leaves no other trace there than
+// what it saves. A SQLite file is locked while a gateway has it.
 func (s storeForget) forget(t *terminal, lookFor time.Duration) error {
 	cfg, err := s.load(t)
 	if err != nil {
@@ -66,8 +66,8 @@ func (s storeForget) forget(t *terminal, lookFor time.Duration) error {
 	return nil
 }
 
-// look reads everything of the range. Its error says why the range must not be forgotten. A range that the store has
-// nothing of may have been forgotten before.
+// look reads everything of the range. Its error says why the range must not be forgotten. A range that the
+// store has nothing of may have been forgotten before.
 func (s storeForget) look(ctx context.Context, c config.Store) (contents archive.Contents, found bool, err error) {
 	from, err := openSource(ctx, c)
 	if err != nil {
@@ -88,7 +88,8 @@ func (s storeForget) look(ctx context.Context, c config.Store) (contents archive
 	return contents, true, err
 }
 
-// refusal says what somebody may still need, unless the flags give it up. faults are records that cannot be read.
+// refusal says what somebody may still need, unless the flags give it up. faults are records that cannot be
+// read.
 func (s storeForget) refusal(c archive.Contents, faults int) error {
 	var errs []error
 	if c.Sessions+c.Purchases+c.Holds > 0 && !s.InUse {
@@ -99,7 +100,7 @@ func (s storeForget) refusal(c archive.Contents, faults int) error {
 		errs = append(errs, fmt.Errorf("events that wait for their delivery: %d; configure the range again until "+
 			"they are sent, or give them up with --undelivered", c.Pending))
 	}
-	if faults > 0 && !(s.InUse && s.Undelivered) {
+	if faults > 0 && (!s.InUse || !s.Undelivered) {
 		errs = append(errs, fmt.Errorf("records that cannot be read, or do not go together: %d, which rangegate store "+
 			"check names; put a backup back, or give them up with --in-use --undelivered", faults))
 	}

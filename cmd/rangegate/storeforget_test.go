@@ -34,8 +34,8 @@ func withoutDemoRange(t *testing.T, stored config.Store) (file string) {
 	return file
 }
 
-// forgotten runs store forget on the demo range, and returns what it prints. It calls looking once the command begins to
-// look whether a gateway saves the range.
+// forgotten runs store forget on the demo range, and returns what it prints. It calls looking once the
+// command begins to look whether a gateway saves the range.
 func forgotten(t *testing.T, stored config.Store, s storeForget, looking ...func()) (printed string, err error) {
 	t.Helper()
 	var out strings.Builder
@@ -95,8 +95,9 @@ func allText(t *testing.T, stored config.Store) string {
 	return all.String()
 }
 
-// A range that is given up, on either store: while a gateway serves it, nothing is removed, nor while somebody is on a
-// lane. Then nothing of it is left, neither the names of its customers. Configured again, it begins with nothing.
+// A range that is given up, on either store: while a gateway serves it, nothing is removed, nor while
+// somebody is on a lane. Then nothing of it is left, nor the names of its customers. Configured again, it
+// begins with nothing.
 func TestARangeThatIsGivenUpIsForgotten(t *testing.T) {
 	const customer = "Zebedee Nobody"
 	for name, stored := range stores(t) {
@@ -108,19 +109,20 @@ func TestARangeThatIsGivenUpIsForgotten(t *testing.T) {
 				})
 			}
 			g := begin()
-			create := func(lane string) (session struct {
-				ID string `json:"session_id"`
-			}) {
+			create := func(lane string) (id string) {
 				t.Helper()
 				answer := g.POS("POST", "/sessions", fmt.Sprintf(
 					`{"customer_name":%q,"lane_id":%q,"group_id":%q,"duration":60,"auto_start":true}`, customer, lane,
 					gatewaytest.DemoGroup), "Idempotency-Key", uuid.NewString())
 				require.Equal(t, 201, answer.Status)
+				var session struct {
+					ID string `json:"session_id"`
+				}
 				answer.Decode(t, &session)
-				return session
+				return session.ID
 			}
 			ended, running := create(gatewaytest.DemoLane), create(otherLane)
-			require.Equal(t, 204, g.POS("POST", "/sessions/"+ended.ID+"/stop", "").Status)
+			require.Equal(t, 204, g.POS("POST", "/sessions/"+ended+"/stop", "").Status)
 
 			_, err := forgotten(t, stored, storeForget{})
 			if stored.Redis == "" {
@@ -130,7 +132,7 @@ func TestARangeThatIsGivenUpIsForgotten(t *testing.T) {
 				paused := make(chan int, 1)
 				_, err = forgotten(t, stored, storeForget{InUse: true, Undelivered: true}, func() {
 					time.AfterFunc(500*time.Millisecond, func() {
-						paused <- g.POS("POST", "/sessions/"+running.ID+"/pause", "").Status
+						paused <- g.POS("POST", "/sessions/"+running+"/pause", "").Status
 					})
 				})
 				require.Equal(t, 204, <-paused)
@@ -138,14 +140,15 @@ func TestARangeThatIsGivenUpIsForgotten(t *testing.T) {
 			}
 			g.Stop()
 			_, err = forgotten(t, stored, storeForget{Undelivered: true})
-			require.ErrorContains(t, err, "range "+gatewaytest.DemoRange+", of which nothing was removed: active sessions: 1")
+			require.ErrorContains(t, err, "range "+gatewaytest.DemoRange+
+				", of which nothing was removed: active sessions: 1")
 			require.Contains(t, allText(t, stored), customer)
 
 			printed, err := forgotten(t, stored, storeForget{InUse: true, Undelivered: true})
 			require.NoError(t, err)
-			require.Regexp(t, "^forgot range "+gatewaytest.DemoRange+`: epoch \d+, .* active sessions: 1, .* ended sessions: 1, `+
-				`acts of staff: 0, idempotency keys: 2\n$`, printed)
-			for _, text := range []string{customer, ended.ID, running.ID, gatewaytest.DemoLane} {
+			require.Regexp(t, "^forgot range "+gatewaytest.DemoRange+`: epoch \d+, .* active sessions: 1, .* `+
+				`ended sessions: 1, acts of staff: 0, idempotency keys: 2\n$`, printed)
+			for _, text := range []string{customer, ended, running, gatewaytest.DemoLane} {
 				require.Zero(t, strings.Count(allText(t, stored), text), text)
 			}
 			printed, err = verified(t, stored, verify{})
@@ -153,13 +156,14 @@ func TestARangeThatIsGivenUpIsForgotten(t *testing.T) {
 			require.Contains(t, printed, "sessions: 0, events: 0, ranges: 0,")
 			printed, err = forgotten(t, stored, storeForget{})
 			require.NoError(t, err)
-			require.Equal(t, "range "+gatewaytest.DemoRange+" was forgotten before, and nothing of it is left\n", printed)
+			require.Equal(t, "range "+gatewaytest.DemoRange+" was forgotten before, and nothing of it is left\n",
+				printed)
 
 			g = begin()
 			var sessions []any
 			g.POS("GET", "/sessions", "").Decode(t, &sessions)
 			require.Empty(t, sessions)
-			require.Equal(t, 404, g.POS("GET", "/sessions/"+running.ID, "").Status)
+			require.Equal(t, 404, g.POS("GET", "/sessions/"+running, "").Status)
 			create(gatewaytest.DemoLane)
 			g.Stop()
 		})
@@ -182,8 +186,9 @@ func TestWhatARangeStillOwesIsNamed(t *testing.T) {
 				Holds:  new(lanes.Holds{}.Set(lanes.Scope{Kind: lanes.OverRange}, "sam", now)),
 			}))
 			require.NoError(t, s.Close())
-			const held, owed = "holds: 1; configure the range again and end them, or give them up with --in-use",
-				"events that wait for their delivery: 2; configure the range again until they are sent, or give them up with --undelivered"
+			const held = "holds: 1; configure the range again and end them, or give them up with --in-use"
+			const owed = "events that wait for their delivery: 2; configure the range again until they are sent, or " +
+				"give them up with --undelivered"
 			_, err = forgotten(t, stored, storeForget{})
 			require.ErrorContains(t, err, held)
 			require.ErrorContains(t, err, owed)
@@ -215,7 +220,8 @@ func TestARangeWithDamageIsForgottenOnPurposeAlone(t *testing.T) {
 	require.NoError(t, c.HSet(t.Context(), "rangegate:{"+id.String()+"}:lanes", uuid.NewString(), "Jo Smith").Err())
 	for _, flags := range []storeForget{{}, {InUse: true}, {Undelivered: true}} {
 		_, err = forgotten(t, stored, flags)
-		require.ErrorContains(t, err, "records that cannot be read, or do not go together: 1, which rangegate store check names")
+		require.ErrorContains(t, err, "records that cannot be read, or do not go together: 1, which rangegate "+
+			"store check names")
 	}
 	_, err = forgotten(t, stored, storeForget{InUse: true, Undelivered: true})
 	require.NoError(t, err)

@@ -115,12 +115,12 @@ type Recovered struct {
 
 // Forgetter is a store that can remove a range.
 type Forgetter interface {
-	// Forget removes everything of a range but its id and its epoch, which rises as by a claim: an owner that was
-	// suspended meanwhile is fenced, and cannot refill the range from its memory. Who claims the range again begins
-	// with nothing, in a higher epoch. as is what the caller has read of the range: ErrChanging where something was
-	// written since, ErrOwned where a node that is alive owns it, ErrNotFound for one that was never there. The
-	// range was not changed then. After any other error a repeat finishes what was begun: it removes what is left
-	// of a range that was forgotten before, whatever as is.
+	// Forget removes everything of a range but its id and its epoch, which rises as by a claim: an owner that
+	// was suspended meanwhile is fenced, and cannot refill the range from its memory. Who claims the range
+	// again begins with nothing, in a higher epoch. as is what the caller has read of the range: ErrChanging
+	// where something was written since, ErrOwned where a node that is alive owns it, ErrNotFound for one
+	// that was never there. The range was not changed then. After any other error a repeat finishes what was
+	// begun: it removes what is left of a range that was forgotten before, whatever as is.
 	Forget(ctx context.Context, rangeID uuid.UUID, as RangeMeta, now time.Time) error
 }
 

@@ -16,10 +16,10 @@ import (
 
 var _ store.Forgetter = (*Store)(nil)
 
-// Forget implements store.Forgetter: one script removes all keys of the range, however large they are. What an import
-// that was not finished has left is removed before. The append-only files of the servers are rewritten then, as they have
-// what was removed; those of replicas, and snapshots, are not. A gateway without nodes has no lease: whether it serves the
-// range is seen by as alone.
+// Forget implements store.Forgetter: one script removes all keys of the range, however large they are. What
+// an import that was not finished has left is removed before. The append-only files of the servers are
+// rewritten then, as they have what was removed; those of replicas, and snapshots, are not. A gateway without
+// nodes has no lease: whether it serves the range is seen by as alone.
 func (s *Store) Forget(ctx context.Context, rangeID uuid.UUID, as store.RangeMeta, now time.Time) error {
 	if err := s.begin(); err != nil {
 		return err
@@ -85,7 +85,8 @@ func rewriteAnew(ctx context.Context, server goredis.Cmdable) error {
 	return rewrite(ctx, server)
 }
 
-// deadOwner returns the owner of the range, or no node where nobody owns it: store.ErrOwned for one that is alive.
+// deadOwner returns the owner of the range, or no node where nobody owns it: store.ErrOwned for one that is
+// alive.
 func (s *Store) deadOwner(ctx context.Context, rangeID uuid.UUID) (store.Node, error) {
 	nodes := s.Nodes()
 	defer func() { _ = nodes.Close() }()

@@ -60,8 +60,8 @@ func (o *owner) named(name string) store.Batch {
 	return b
 }
 
-// No key of the server has anything of a forgotten range but its epoch, nor has what an
-// import left behind that was killed. The other ranges are as they were.
+// No key of the server has anything of a forgotten range but its epoch, nor has what an import left behind
+// that was killed. The other ranges are as they were.
 func TestNoKeyHasAnythingOfAForgottenRange(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -104,8 +104,8 @@ func TestNoKeyHasAnythingOfAForgottenRange(t *testing.T) {
 	require.Len(t, ids, 2, "one whose meta holds something else is named, for whoever checks it")
 }
 
-// A range of a node that is alive is not forgotten, nor one that a node has claimed since it was read. The lease of a
-// dead owner ends, and another node that claims the range begins with nothing.
+// A range of a node that is alive is not forgotten. The lease of a dead owner ends, and another node that
+// claims the range begins with nothing.
 func TestARangeOfALivingNodeIsNotForgotten(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -147,8 +147,8 @@ func TestARangeOfALivingNodeIsNotForgotten(t *testing.T) {
 	require.Empty(t, loaded.Lanes)
 }
 
-// The append-only file has what was removed until it is rewritten: the server's folder has nothing of it afterwards, also
-// where a rewrite was under way that had begun before, and where only that was missing.
+// The append-only file has what was removed until it is rewritten: the server's folder has nothing of it
+// afterwards, also where a rewrite was under way that had begun before.
 func TestNoBytesOfAForgottenRangeStayInTheAppendOnlyFile(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -237,7 +237,9 @@ func TestForgettingWaitsForReplicas(t *testing.T) {
 	master := redistest.Start(t)
 	redistest.StartReplica(t, master)
 	admin := client(t, master.URL())
-	require.Eventually(t, func() bool { return info(t, admin, "replication", "connected_slaves") == "1" }, patience, tick)
+	require.Eventually(t, func() bool {
+		return info(t, admin, "replication", "connected_slaves") == "1"
+	}, patience, tick)
 	o := own(t, open(t, master.URL()))
 	o.save(o.named("Jo Smith"))
 	waiting, err := redis.Open(t.Context(), master.URL()+"?wait_replicas=2&read_timeout=1s", retention)

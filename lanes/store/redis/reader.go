@@ -421,9 +421,9 @@ const restoreLimit = 5000
 // keepAll trims nothing: the parts have no Now to compare with.
 var keepAll = store.Retention{Cap: math.MaxInt}
 
-// Restore writes a range that the server does not have, all of it or nothing, and trims nothing: store.ErrExists. The
-// epoch of one that was forgotten rises. It writes parts to staging keys, which one last script renames. It removes what
-// an earlier attempt left there.
+// Restore writes a range that the server does not have, all of it or nothing, and trims nothing:
+// store.ErrExists. The epoch of one that was forgotten rises. It writes parts to staging keys, which one last
+// script renames. It removes what an earlier attempt left there.
 func (s *Store) Restore(ctx context.Context, whole store.Batch) error {
 	if err := s.begin(); err != nil {
 		return fmt.Errorf("%w: %w", store.ErrRefused, err)

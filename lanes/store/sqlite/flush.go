@@ -22,8 +22,8 @@ func (s *Store) Flush(ctx context.Context, batch store.Batch) error {
 	return s.submit(ctx, func(tx *transaction) (rejection, failure error) { return tx.flush(batch, rows, s.retention) })
 }
 
-// Restore writes a range that the file does not have, all of it or nothing, and trims nothing: store.ErrExists. The
-// epoch of one that was forgotten rises.
+// Restore writes a range that the file does not have, all of it or nothing, and trims nothing: store.ErrExists.
+// The epoch of one that was forgotten rises.
 func (s *Store) Restore(ctx context.Context, whole store.Batch) error {
 	rows, err := encodeBatch(whole)
 	if err != nil {

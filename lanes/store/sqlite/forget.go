@@ -59,8 +59,9 @@ func (tx *transaction) forget(state *rangeState, now time.Time) error {
 	return tx.save(state)
 }
 
-// overwriteFree makes the file anew, through its WAL, without the pages and the gaps that are free: they may have the
-// bytes of what was removed, also long before. What it reads is in a temporary file meanwhile, not in memory.
+// overwriteFree makes the file anew, through its WAL, without the pages and the gaps that are free: they may
+// have the bytes of what was removed, also long before. What it reads is in a temporary file meanwhile, not
+// in memory.
 func (f *file) overwriteFree() error {
 	f.stopAudit() // it would keep the WAL from being emptied
 	f.stopAudit = func() {}

@@ -44,8 +44,9 @@ func filledWith(b store.Batch, name string) store.Batch {
 	return b
 }
 
-// Nothing of a forgotten range is found by whoever reads the bytes of the folder: not what was removed now, nor what its
-// flushes had removed before. It is so, too, once a command was run again that was killed before it had overwritten that.
+// Nothing of a forgotten range is found by whoever reads the bytes of the folder: not what was removed now,
+// nor what its flushes had removed before. It is so, too, once a command was run again that was killed before
+// it had overwritten that.
 func TestNoBytesOfAForgottenRangeStayInTheFolder(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "rangegate.db")

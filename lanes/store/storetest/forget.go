@@ -107,8 +107,8 @@ func forgetsOneRange(s *forgetFixture) {
 	behind.flush(behind.filled(4))
 }
 
-// An owner that was suspended holds the whole range in its memory. A store that has nothing of a range, nor its epoch,
-// would have it refilled.
+// An owner that was suspended holds the whole range in its memory. A store that has nothing of a range, nor
+// its epoch, would have it refilled.
 func forgottenFences(s *forgetFixture) {
 	former := s.claim(uuid.New())
 	former.fill()
