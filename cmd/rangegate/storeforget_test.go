@@ -17,7 +17,9 @@ import (
 	"rangegate/config"
 	"rangegate/lanes"
 	"rangegate/lanes/store"
+	"rangegate/lanes/store/redis/redistest"
 	"rangegate/lanes/store/sqlite"
+	"rangegate/test/support/proxy"
 )
 
 // withoutDemoRange writes a configuration with that store, and without the demo range.
@@ -88,6 +90,7 @@ func allText(t *testing.T, stored config.Store) string {
 			fmt.Fprint(&all, c.HGetAll(t.Context(), key).Val())
 		case "zset":
 			fmt.Fprint(&all, c.ZRange(t.Context(), key, 0, -1).Val())
+		case "none": // it has gone meanwhile
 		default:
 			require.Fail(t, "a key of another type", kind)
 		}
@@ -168,6 +171,35 @@ func TestARangeThatIsGivenUpIsForgotten(t *testing.T) {
 			g.Stop()
 		})
 	}
+}
+
+// A gateway that was cut off from Redis has the whole range in its memory, and fills a store that has lost it again from
+// there: not one in which the range was forgotten meanwhile.
+func TestAGatewayThatWasCutOffDoesNotBringAForgottenRangeBack(t *testing.T) {
+	const customer = "Zebedee Nobody"
+	server := redistest.Start(t)
+	network := proxy.New(t, server.Addr())
+	g := gatewaytest.Start(t, t.TempDir(), func(c *config.Config) {
+		c.Store = config.Store{
+			Redis: config.Secret("redis://" + network.Addr() + "/0"), Retention: c.Store.Retention,
+		}
+	})
+	sale := fmt.Sprintf(`{"customer_name":%q,"lane_id":%q,"group_id":%q,"duration":60}`, customer,
+		gatewaytest.DemoLane, gatewaytest.DemoGroup)
+	require.Equal(t, 201, g.POS("POST", "/sessions", sale).Status)
+	stored := config.Store{Redis: config.Secret(server.URL())}
+	require.Contains(t, allText(t, stored), customer)
+	repair := network.Disturb("timeout", "upstream", proxy.Attributes{"timeout": 0})
+	_, err := forgotten(t, stored, storeForget{InUse: true, Undelivered: true})
+	require.NoError(t, err)
+
+	repair()
+	require.Eventually(t, func() bool {
+		return g.POS("GET", "/lanes", "").Status == 503 // not_owner
+	}, longTimeout, 50*time.Millisecond)
+	require.NotContains(t, allText(t, stored), customer)
+	g.Stop()
+	require.NotContains(t, allText(t, stored), customer)
 }
 
 // What nobody has been told of yet, or what is closed for safety, is given up on purpose alone.
