@@ -173,8 +173,8 @@ func TestARangeThatIsGivenUpIsForgotten(t *testing.T) {
 	}
 }
 
-// A gateway that was cut off from Redis has the whole range in its memory, and fills a store that has lost it again from
-// there: not one in which the range was forgotten meanwhile.
+// A gateway that was cut off from Redis has the whole range in its memory, and fills a store that has lost it
+// again from there: not one in which the range was forgotten meanwhile.
 func TestAGatewayThatWasCutOffDoesNotBringAForgottenRangeBack(t *testing.T) {
 	const customer = "Zebedee Nobody"
 	server := redistest.Start(t)

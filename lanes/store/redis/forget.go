@@ -111,15 +111,18 @@ func withoutForgotten(
 ) (left []uuid.UUID, err error) {
 	for part := range slices.Chunk(ids, directoryPart) {
 		read := make([]*goredis.SliceCmd, len(part))
-		_, _ = client.Pipelined(ctx, func(pipe goredis.Pipeliner) error {
+		_, err := client.Pipelined(ctx, func(pipe goredis.Pipeliner) error {
 			for i, id := range part {
 				read[i] = pipe.HMGet(ctx, keysOf(id).meta, "epoch", "forgotten_at")
 			}
 			return nil
 		})
+		if unlessWrongType(err) != nil {
+			return nil, err
+		}
 		for i, id := range part {
 			fields, err := read[i].Result()
-			if err != nil && !goredis.HasErrorPrefix(err, "WRONGTYPE") { // a fault of the range, for whoever reads it
+			if unlessWrongType(err) != nil {
 				return nil, err
 			}
 			if !isForgotten(reply(fields).text(0), reply(fields).text(1)) {
@@ -128,4 +131,13 @@ func withoutForgotten(
 		}
 	}
 	return left, nil
+}
+
+// unlessWrongType returns the error of a command, unless it is that the key has another type: that is a fault of
+// its range, for whoever reads it.
+func unlessWrongType(err error) error {
+	if goredis.HasErrorPrefix(err, "WRONGTYPE") {
+		return nil
+	}
+	return err
 }
