@@ -235,7 +235,7 @@ func TestWhatAFailureMeans(t *testing.T) {
 	}
 }
 
-// A request that the owner may have carried out is sent to it once, whatever the client calls it. net/http would send
+// A request that the owner may have carried out is sent to it once, whatever headers it has. net/http would send
 // it again by itself when a connection breaks that was used before.
 func TestARequestThatMayHaveBeenCarriedOutIsSentOnce(t *testing.T) {
 	for _, header := range []string{"Idempotency-Key", "X-Idempotency-Key"} {
