@@ -15,7 +15,6 @@ import (
 	"rangegate/actors/idempotency"
 	"rangegate/lanes"
 	"rangegate/lanes/store"
-	"rangegate/lanes/store/storetest"
 )
 
 func TestSettingTheWallClockMovesNoDeadline(t *testing.T) {
@@ -374,7 +373,7 @@ func TestRetentionSurvivesClockSteps(t *testing.T) {
 			f.clock.Suspend(24 * time.Hour)
 			f.advance(10 * checkpointEvery) // each flush removes a few
 			require.Empty(t, f.eventKinds(session))
-			_, err := f.store.Ended(t.Context(), storetest.InAnyEpoch(f.settings.Layout.Range), session)
+			_, err := f.store.Ended(t.Context(), store.InAnyEpoch(f.settings.Layout.Range), session)
 			require.ErrorIs(t, err, store.ErrNotFound, "the date is trusted, and no record is kept for ten years")
 			session = f.create(0, 30)
 			f.stop(session)

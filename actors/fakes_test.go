@@ -106,14 +106,14 @@ type hookedStore struct {
 	dropped    uint64                        // the events up to that cursor are not kept any more
 }
 
-func (s *hookedStore) Load(ctx context.Context, rangeID uuid.UUID) (store.Recovered, error) {
+func (s *hookedStore) Load(ctx context.Context, of store.RangeEpoch) (store.Recovered, error) {
 	if loading := s.loading; loading != nil {
 		s.loading = nil
 		if err := loading(); err != nil {
 			return store.Recovered{}, err
 		}
 	}
-	return s.Store.Load(ctx, rangeID)
+	return s.Store.Load(ctx, of)
 }
 
 // Place is that of the file, where a test has put nothing between.

@@ -29,7 +29,6 @@ import (
 	"rangegate/lanes/link/sim"
 	"rangegate/lanes/store"
 	"rangegate/lanes/store/sqlite"
-	"rangegate/lanes/store/storetest"
 	"rangegate/lanes/tracing"
 )
 
@@ -600,7 +599,7 @@ func (f *fixture) remaining(session uuid.UUID) time.Duration {
 // endedSession returns the saved record of an ended session.
 func (f *fixture) endedSession(session uuid.UUID) lanes.Ended {
 	f.Helper()
-	record, err := f.store.Ended(f.Context(), storetest.InAnyEpoch(f.settings.Layout.Range), session)
+	record, err := f.store.Ended(f.Context(), store.InAnyEpoch(f.settings.Layout.Range), session)
 	require.NoError(f, err)
 	return record
 }
@@ -739,7 +738,7 @@ func (f *fixture) heldScopes() (scopes []lanes.Scope) {
 // savedHolds returns the range's record of its holds in the store.
 func (f *fixture) savedHolds() lanes.Holds {
 	f.Helper()
-	saved, err := f.store.Load(f.Context(), f.settings.Layout.Range)
+	saved, err := f.store.Load(f.Context(), store.InAnyEpoch(f.settings.Layout.Range))
 	require.NoError(f, err)
 	return saved.Holds
 }

@@ -29,8 +29,8 @@ var ErrLayout = errors.New("the configuration has lost a lane that is in use")
 // recover loads a range that was claimed in that epoch, and carries its lanes over to the machine's present
 // boot. What that changed is to be saved once the range starts, before any lane has anything to save.
 func (g *Gateway) recover(ctx context.Context, s Settings, epoch uint64) (*Range, []*commit.Write, error) {
-	since := g.clock.Now()
-	loaded, err := g.store.Load(ctx, s.Layout.Range)
+	since, of := g.clock.Now(), store.RangeEpoch{Range: s.Layout.Range, Epoch: epoch}
+	loaded, err := g.store.Load(ctx, of)
 	if err != nil {
 		return nil, nil, fmt.Errorf("loading it: %w", err)
 	}
@@ -62,10 +62,9 @@ func (g *Gateway) recover(ctx context.Context, s Settings, epoch uint64) (*Range
 		Lanes: r.named, Quit: r.life.Done(), Fenced: func() { g.drop(r) },
 	}, loaded)
 	r.Reader = history.New(history.Deps{
-		Of: store.RangeEpoch{Range: r.id, Epoch: epoch}, Store: g.store, Committer: r.committer, Log: r.log,
-		Fenced: r.committer.Fenced,
+		Store: g.store, Committer: r.committer, Log: r.log, Fenced: r.committer.Fenced,
 	})
-	if err := g.recall(ctx, r, store.RangeEpoch{Range: r.id, Epoch: epoch}, loaded); err != nil {
+	if err := g.recall(ctx, r, of, loaded); err != nil {
 		r.endLife(err)
 		return nil, nil, fmt.Errorf("loading its newest records: %w", err)
 	}

@@ -12,7 +12,7 @@ import (
 
 	"rangegate/actors/delivery"
 	"rangegate/lanes"
-	"rangegate/lanes/store/storetest"
+	"rangegate/lanes/store"
 )
 
 const retryFor = 3 * time.Hour
@@ -519,7 +519,7 @@ func TestRetriesThatAreTurnedOff(t *testing.T) {
 		f.advance(2 * time.Minute)
 		require.True(t, f.logEntry(2).AwaitsRetry())
 		require.NoError(t, f.gateway.Reload(t.Context(), Reload{End: []uuid.UUID{f.settings.Layout.Range}}))
-		log, err := f.store.Events(t.Context(), storetest.InAnyEpoch(f.settings.Layout.Range), 0, 10)
+		log, err := f.store.Events(t.Context(), store.InAnyEpoch(f.settings.Layout.Range), 0, 10)
 		require.NoError(t, err)
 		require.Equal(t, "dropped", log[1].Attempt.Outcome())
 		require.False(t, log[1].Pending())

@@ -2,9 +2,11 @@ package actors
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/uuid"
@@ -48,6 +50,35 @@ func TestAStoreThatLostEverythingIsRefilled(t *testing.T) {
 		f.stop(running)
 		require.Equal(t, 25*time.Minute, f.endedSession(running).Session.Sold)
 	}, withLanes(4), withWebhook(webhook), withLog(zerolog.New(&logs)))
+}
+
+// A store that lacks what is saved, as the master of before a fail-over, is not read: an empty page would be taken for
+// the end of the log. It is refilled at once, and nothing waits for that.
+func TestWhatTheStoreLacksIsNotReadAsMissing(t *testing.T) {
+	for name, read := range map[string]func(f *fixture) error{
+		"the event log": func(f *fixture) error { return errorOf(f.Events(f.requestContext(), 0, 10)) },
+		"the history":   func(f *fixture) error { return errorOf(f.History(f.requestContext(), 0, 10)) },
+		"a refusal with a key": func(f *fixture) error {
+			if err := errorOf(f.createOnce(keyed("k", "f"))); !errors.Is(err, lanes.ErrLaneOccupied) {
+				return err
+			}
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			runFixture(t, func(t *testing.T, f *fixture) {
+				f.stop(f.create(0, 30))
+				f.create(0, 30)
+				f.wipeStore()
+				require.ErrorIs(t, read(f), lanes.ErrStoreUnavailable)
+				synctest.Wait()
+				require.NoError(t, read(f))
+				log, err := f.Events(t.Context(), 0, 10)
+				require.NoError(t, err)
+				require.Len(t, log, 5)
+			})
+		})
+	}
 }
 
 // The recent entries of the logs are written again with their outcomes: no event is sent twice, no cursor is

@@ -339,6 +339,14 @@ func (c *Committer) Fence() Abandoned {
 	return c.abandoned
 }
 
+// RangeEpoch returns the range with the newest flush that is durable, for whoever reads it from the store: what
+// that one has saved is among what is read.
+func (c *Committer) RangeEpoch() store.RangeEpoch {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return store.RangeEpoch{Range: c.Range, Epoch: c.Epoch, N: c.n}
+}
+
 // IsFenced reports whether another process is known to own the range. It does before any write comes to
 // Fenced or Lost.
 func (c *Committer) IsFenced() bool { return c.fenced.Load() }

@@ -23,7 +23,6 @@ import (
 	"rangegate/lanes"
 	"rangegate/lanes/store"
 	"rangegate/lanes/store/sqlite"
-	"rangegate/lanes/store/storetest"
 )
 
 // fixture is a committer on a SQLite file, in a synctest bubble.
@@ -114,7 +113,7 @@ func (f *fixture) save(w *commit.Write) <-chan commit.Outcome {
 
 func (f *fixture) load() store.Recovered {
 	f.Helper()
-	recovered, err := f.store.Load(f.Context(), f.rangeID)
+	recovered, err := f.store.Load(f.Context(), store.InAnyEpoch(f.rangeID))
 	require.NoError(f, err)
 	return recovered
 }
@@ -208,7 +207,7 @@ func TestAKeySavedAMomentBeforeTheStoreIsLostIsKept(t *testing.T) {
 		synctest.Wait()
 		f.wipeStore()
 		require.Equal(t, commit.Saved, <-f.save(&commit.Write{}))
-		answer, err := f.store.Answer(t.Context(), storetest.InAnyEpoch(f.rangeID), "k")
+		answer, err := f.store.Answer(t.Context(), store.InAnyEpoch(f.rangeID), "k")
 		require.NoError(t, err)
 		require.Equal(t, kept, answer)
 	})
@@ -225,7 +224,7 @@ func TestAKeySavedLongBeforeTheStoreIsLostStaysInUse(t *testing.T) {
 		require.Equal(t, commit.Saved, <-f.save(&commit.Write{}))
 		f.wipeStore()
 		require.Equal(t, commit.Saved, <-f.save(&commit.Write{}))
-		answer, err := f.store.Answer(t.Context(), storetest.InAnyEpoch(f.rangeID), "k")
+		answer, err := f.store.Answer(t.Context(), store.InAnyEpoch(f.rangeID), "k")
 		require.NoError(t, err)
 		require.True(t, answer.IsLost())
 		require.Equal(t, []lanes.KeptAnswer{{Name: "k", Fingerprint: "f", Status: 201, At: kept.At, InStore: true}},
@@ -272,7 +271,7 @@ func TestAStoreThatLosesItsRefillTooIsTriedRarely(t *testing.T) {
 		f.advance(8 * time.Second)
 		require.Equal(t, commit.Saved, <-outcomes)
 		require.True(t, f.Writable())
-		record, err := f.store.Ended(t.Context(), storetest.InAnyEpoch(f.rangeID), stopped.Session.ID)
+		record, err := f.store.Ended(t.Context(), store.InAnyEpoch(f.rangeID), stopped.Session.ID)
 		require.NoError(t, err)
 		require.Equal(t, stopped.Reason, record.Reason)
 		require.Equal(t, []lanes.KeptAnswer{kept.Shed()}, f.load().Keys)

@@ -25,7 +25,6 @@ import (
 	"rangegate/lanes/store/redis"
 	"rangegate/lanes/store/redis/redistest"
 	"rangegate/lanes/store/sqlite"
-	"rangegate/lanes/store/storetest"
 )
 
 func someEvents(n int) (events []lanes.Logged) {
@@ -141,7 +140,7 @@ func readWhileSaving(t *testing.T, file store.Store) {
 	readers.Go(func() {
 		for last, after := false, uint64(0); ; {
 			saved := c.SavedEvent()
-			page, err := file.Events(context.Background(), storetest.InAnyEpoch(rangeID), after, 100)
+			page, err := file.Events(context.Background(), store.InAnyEpoch(rangeID), after, 100)
 			if err != nil {
 				t.Error(err)
 				return
@@ -189,7 +188,7 @@ func readWhileSaving(t *testing.T, file store.Store) {
 	done.Store(true)
 	readers.Wait()
 
-	log, err := file.Events(t.Context(), storetest.InAnyEpoch(rangeID), 0, 1_000_000)
+	log, err := file.Events(t.Context(), store.InAnyEpoch(rangeID), 0, 1_000_000)
 	require.NoError(t, err)
 	require.NotEmpty(t, log)
 	require.Equal(t, cursorsOf(log), polled, "read from the store")

@@ -37,11 +37,12 @@ type Committer interface {
 	SavedEnded() uint64
 	LastCursors() (event, ended, act uint64)
 	IsFenced() bool
+	RangeEpoch() store.RangeEpoch
+	Checkpoint()
 }
 
 // Deps is what a Reader needs of its range.
 type Deps struct {
-	Of        store.RangeEpoch
 	Store     Store
 	Committer Committer
 	Log       zerolog.Logger
@@ -50,8 +51,8 @@ type Deps struct {
 
 // Reader reads what one range has saved. Its methods may be called from any goroutine, and wait until their
 // context ends at the latest. Each of those may return lanes.ErrNotOwner (another process has claimed the
-// range), lanes.ErrStoreUnavailable, lanes.ErrTimeout and, if the client gave up, context.Canceled. Cursors
-// rise; 0 is before the first record.
+// range), lanes.ErrStoreUnavailable (also where the store lacks what is durable), lanes.ErrTimeout and, if the
+// client gave up, context.Canceled. Cursors rise; 0 is before the first record.
 type Reader struct{ deps Deps }
 
 // New returns a Reader.
@@ -60,7 +61,7 @@ func New(deps Deps) *Reader { return &Reader{deps} }
 // Entries reads at most limit entries of the event log behind the cursor as they are stored, oldest first, of
 // those that are known to be durable: no entry appears before one that was returned.
 func (r *Reader) Entries(ctx context.Context, after uint64, limit int) ([]lanes.Logged, error) {
-	entries, err := r.deps.Store.Events(ctx, r.deps.Of, after, limit)
+	entries, err := r.deps.Store.Events(ctx, r.of(), after, limit)
 	entries, err = page(ctx, r, entries, err)
 	return upTo(r.deps.Committer.SavedEvent(), entries), err
 }
@@ -97,7 +98,7 @@ func (r *Reader) Latest(context.Context) (event, ended, act uint64) {
 // EventsKeptBehind returns the cursor behind which the event log is whole: what was before it is not kept any more.
 func (r *Reader) EventsKeptBehind(ctx context.Context) (uint64, error) {
 	saved := r.deps.Committer.SavedEvent() // before the read: what is saved meanwhile is behind it
-	oldest, err := r.deps.Store.Events(ctx, r.deps.Of, 0, 1)
+	oldest, err := r.deps.Store.Events(ctx, r.of(), 0, 1)
 	switch {
 	case err != nil:
 		return 0, r.failed(ctx, err)
@@ -110,7 +111,7 @@ func (r *Reader) EventsKeptBehind(ctx context.Context) (uint64, error) {
 // HistoryKeptBehind is EventsKeptBehind of the history.
 func (r *Reader) HistoryKeptBehind(ctx context.Context) (uint64, error) {
 	saved := r.deps.Committer.SavedEnded()
-	oldest, err := r.deps.Store.History(ctx, r.deps.Of, 0, 1)
+	oldest, err := r.deps.Store.History(ctx, r.of(), 0, 1)
 	switch {
 	case err != nil:
 		return 0, r.failed(ctx, err)
@@ -122,19 +123,19 @@ func (r *Reader) HistoryKeptBehind(ctx context.Context) (uint64, error) {
 
 // History reads at most limit ended sessions behind the cursor, oldest first.
 func (r *Reader) History(ctx context.Context, after uint64, limit int) ([]lanes.Ended, error) {
-	ended, err := r.deps.Store.History(ctx, r.deps.Of, after, limit)
+	ended, err := r.deps.Store.History(ctx, r.of(), after, limit)
 	return page(ctx, r, ended, err)
 }
 
 // HistoryOf reads at most limit ended sessions behind the cursor that have the external id, oldest first.
 func (r *Reader) HistoryOf(ctx context.Context, externalID string, after uint64, limit int) ([]lanes.Ended, error) {
-	ended, err := r.deps.Store.HistoryOf(ctx, r.deps.Of, externalID, after, limit)
+	ended, err := r.deps.Store.HistoryOf(ctx, r.of(), externalID, after, limit)
 	return page(ctx, r, ended, err)
 }
 
 // Acts reads at most limit acts of staff behind the cursor, oldest first.
 func (r *Reader) Acts(ctx context.Context, after uint64, limit int) ([]lanes.Act, error) {
-	acts, err := r.deps.Store.Acts(ctx, r.deps.Of, after, limit)
+	acts, err := r.deps.Store.Acts(ctx, r.of(), after, limit)
 	return page(ctx, r, acts, err)
 }
 
@@ -144,7 +145,7 @@ func (r *Reader) EndedSession(ctx context.Context, id uuid.UUID) (lanes.Ended, e
 	if ending, found := r.deps.Committer.Ending(id); found {
 		return ending, lanes.ErrSessionEnded
 	}
-	ended, err := r.deps.Store.Ended(ctx, r.deps.Of, id)
+	ended, err := r.deps.Store.Ended(ctx, r.of(), id)
 	var corrupt *store.CorruptError
 	switch {
 	case r.deps.Committer.IsFenced():
@@ -174,24 +175,31 @@ func (r *Reader) SessionEnd(ctx context.Context, session uuid.UUID) (time.Time, 
 	return time.Time{}, err
 }
 
-// Answer reads the kept answer to a request. Error: lanes.ErrNotSaved where the store has lost it.
+// Answer reads the kept answer to a request. Error: lanes.ErrNotSaved where the store has lost it, or lacks what is
+// durable: the request is in force all the same.
 func (r *Reader) Answer(ctx context.Context, name string) (lanes.KeptAnswer, error) {
-	kept, err := r.deps.Store.Answer(ctx, r.deps.Of, name)
+	kept, err := r.deps.Store.Answer(ctx, r.of(), name)
 	isLost := errors.Is(err, store.ErrNotFound) || err == nil && kept.IsLost()
 	if isLost && !r.deps.Committer.IsFenced() {
 		r.line(ctx, zerolog.ErrorLevel).Msg("the store has lost the answer to a request that is in force")
 		return lanes.KeptAnswer{}, lanes.ErrNotSaved
 	}
-	if err := r.outcome(ctx, err); err != nil {
-		return lanes.KeptAnswer{}, err
+	switch failure := r.outcome(ctx, err); {
+	case errors.Is(err, store.ErrRolledBack) && errors.Is(failure, lanes.ErrStoreUnavailable):
+		return lanes.KeptAnswer{}, lanes.ErrNotSaved
+	case failure != nil:
+		return lanes.KeptAnswer{}, failure
 	}
 	return kept, nil
 }
 
 // Confirm returns nil once the store has confirmed that nobody has claimed the range since.
 func (r *Reader) Confirm(ctx context.Context) error {
-	return r.outcome(ctx, r.deps.Store.Confirm(ctx, r.deps.Of))
+	return r.outcome(ctx, r.deps.Store.Confirm(ctx, r.of()))
 }
+
+// of is taken right before a read: whatever is durable by then is among what the store reads.
+func (r *Reader) of() store.RangeEpoch { return r.deps.Committer.RangeEpoch() }
 
 // page returns what was read, or the error for the client.
 func page[T any](ctx context.Context, r *Reader, records []T, err error) ([]T, error) {
@@ -221,6 +229,8 @@ func (r *Reader) failed(ctx context.Context, err error) error {
 	case errors.Is(err, store.ErrFenced):
 		r.deps.Fenced()
 		return lanes.ErrNotOwner
+	case errors.Is(err, store.ErrRolledBack):
+		r.deps.Committer.Checkpoint() // it gets again what it has lost, rather than with the next change
 	case errors.Is(ctx.Err(), context.Canceled):
 		r.line(ctx, zerolog.DebugLevel).Err(err).Msg("a read from the store was given up by its client")
 		return context.Canceled

@@ -30,7 +30,9 @@ type memory struct {
 	savedEvent, savedEnded uint64
 	fenced                 bool
 	during                 func() // of each read
+	n                      uint64 // of the newest durable flush
 	askedFor               store.RangeEpoch
+	checkpoints            int // that were asked for
 }
 
 func (m *memory) read(of store.RangeEpoch) error {
@@ -83,6 +85,10 @@ func (m *memory) SavedEvent() uint64                      { return m.savedEvent 
 func (m *memory) SavedEnded() uint64                      { return m.savedEnded }
 func (m *memory) LastCursors() (event, ended, act uint64) { return m.savedEvent, m.savedEnded, 1 }
 func (m *memory) IsFenced() bool                          { return m.fenced }
+func (m *memory) Checkpoint()                             { m.checkpoints++ }
+func (m *memory) RangeEpoch() store.RangeEpoch {
+	return store.RangeEpoch{Range: uuid.Max, Epoch: 3, N: m.n}
+}
 
 func find[K comparable, V any](all map[K]V, key K, err error) (V, error) {
 	value, found := all[key]
@@ -96,7 +102,7 @@ func find[K comparable, V any](all map[K]V, key K, err error) (V, error) {
 func newReader(m *memory) (*Reader, *bytes.Buffer) {
 	log := &bytes.Buffer{}
 	return New(Deps{
-		Of: store.RangeEpoch{Range: uuid.New(), Epoch: 3}, Store: m, Committer: m, Log: zerolog.New(log),
+		Store: m, Committer: m, Log: zerolog.New(log),
 		Fenced: func() { m.fenced = true },
 	}), log
 }
@@ -140,17 +146,27 @@ func TestWhatAFailedReadIsAnswered(t *testing.T) {
 			context.Background(), errors.New("no disk"),
 			lanes.ErrStoreUnavailable, "error",
 		},
-		"the store took too long":     {context.Background(), context.DeadlineExceeded, lanes.ErrTimeout, "error"},
-		"its client has hung up":      {over, context.Canceled, context.Canceled, "debug"},
-		"the request's time is over":  {late, context.DeadlineExceeded, lanes.ErrTimeout, "warn"},
+		"the store took too long":    {context.Background(), context.DeadlineExceeded, lanes.ErrTimeout, "error"},
+		"its client has hung up":     {over, context.Canceled, context.Canceled, "debug"},
+		"the request's time is over": {late, context.DeadlineExceeded, lanes.ErrTimeout, "warn"},
+		"the store lacks a flush": {
+			context.Background(), store.ErrRolledBack,
+			lanes.ErrStoreUnavailable, "error",
+		},
 		"another process has claimed": {context.Background(), store.ErrFenced, lanes.ErrNotOwner, ""},
 	} {
 		for method, read := range reads {
 			t.Run(name+", "+method, func(t *testing.T) {
-				m := &memory{err: failure.err}
+				m := &memory{err: failure.err, n: 5}
 				r, log := newReader(m)
-				require.ErrorIs(t, read(r, failure.ctx), failure.want)
-				require.Equal(t, uint64(3), m.askedFor.Epoch)
+				want := failure.want
+				if method == "Answer" && errors.Is(failure.err, store.ErrRolledBack) {
+					want = lanes.ErrNotSaved // the request is in force
+				}
+				require.ErrorIs(t, read(r, failure.ctx), want)
+				require.Equal(t, store.RangeEpoch{Range: uuid.Max, Epoch: 3, N: 5}, m.askedFor)
+				require.Equal(t, errors.Is(failure.err, store.ErrRolledBack), m.checkpoints == 1,
+					"it is given what it lacks")
 				if failure.level == "" {
 					require.Empty(t, log.String())
 					require.True(t, m.fenced, "the range is dropped")

@@ -224,7 +224,7 @@ func events(ctx context.Context, r Range, p eventsPage) (Events, error) {
 			func(after uint64, limit int) ([]lanes.Logged, error) { return r.Events(ctx, after, limit) },
 			func(e lanes.Logged) uint64 { return e.Cursor }, shown)
 		if len(found) == 0 {
-			after = max(after, saved)
+			after = max(after, saved) // r.Events has read a log with saved in it: nothing to show lies between
 		}
 	}
 	if err == nil {
@@ -324,7 +324,7 @@ func (s *eventStream) readPage(ctx context.Context) (err error) {
 		return err
 	}
 	s.anywhere = false
-	if len(s.page) == 0 { // what is behind the cursor goes to other readers only
+	if len(s.page) == 0 { // it was read with saved in it: what is behind the cursor goes to other readers only
 		s.after = saved
 	}
 	return nil

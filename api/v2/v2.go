@@ -48,7 +48,8 @@ type Range interface {
 	// KeyReused reports whether another request has the idempotency key.
 	KeyReused(name, fingerprint string) bool
 
-	// Events and History return at most limit records after the cursor, oldest first.
+	// Events and History return at most limit records after the cursor, oldest first. Whatever was durable when they
+	// were called is among what they read, or they fail.
 	Events(ctx context.Context, after uint64, limit int) ([]lanes.Logged, error)
 	// DeliveriesTo returns deliveries to one of several webhooks, and the cursor to go on behind.
 	DeliveriesTo(ctx context.Context, webhook string, after uint64, limit int) (events []lanes.Logged,

@@ -13,12 +13,17 @@
 //	(epoch, n or higher)   committed already: a safe repeat           nil: nothing is written again
 //	a higher epoch         another process owns the range             ErrFenced
 //	anything lower         the store has lost acknowledged flushes    ErrRolledBack, unless the batch is a Refill
+//
+// A read carries the pair of the newest acknowledged flush (RangeEpoch), and is answered where the store has that one
+// or a later one of the same epoch. After a fail-over a read may meet the server that was the master before: what that
+// one lacks is never taken for what is not there.
 package store
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/google/uuid"
@@ -34,16 +39,17 @@ type Store interface {
 	// milliseconds if that is more, so that the epoch rises even when the store has lost its data. Older
 	// epochs are fenced. n starts at 0.
 	Claim(ctx context.Context, rangeID uuid.UUID, now time.Time) (epoch uint64, err error)
-	// Load reads what brings the range back. A record that cannot be read is a *CorruptError.
-	Load(ctx context.Context, rangeID uuid.UUID) (Recovered, error)
 	// Flush writes the batch, all of it or nothing, and returns when it is durable.
 	Flush(ctx context.Context, batch Batch) error
 
-	// The methods below read for a process that has claimed the range in that epoch: ErrFenced when the
+	// The methods below read for a process that has claimed the range in that epoch. ErrFenced when the
 	// stored epoch is higher, so that nobody answers by what he knows and reads of a range that another
-	// process has by then.
+	// process has by then. ErrRolledBack when the stored pair is lower: until a Refill, or until the read
+	// reaches the server that has the flushes.
 
-	// Confirm reads nothing but the epoch. nil: no other process had claimed the range when the store was
+	// Load reads what brings the range back. A record that cannot be read is a *CorruptError.
+	Load(ctx context.Context, of RangeEpoch) (Recovered, error)
+	// Confirm reads nothing but the pair. nil: no other process had claimed the range when the store was
 	// asked.
 	Confirm(ctx context.Context, of RangeEpoch) error
 	// Ended finds a session in the history: ErrNotFound.
@@ -64,10 +70,36 @@ type Store interface {
 	Close() error
 }
 
-// RangeEpoch is a range in the epoch in which a process has claimed it.
+// RangeEpoch is a range in the epoch in which a process has claimed it, and N is that of the newest flush that was
+// acknowledged to it in that epoch, 0 before the first.
 type RangeEpoch struct {
-	Range uuid.UUID
-	Epoch uint64
+	Range    uuid.UUID
+	Epoch, N uint64
+}
+
+// anyEpoch is an epoch that no claim reaches.
+const anyEpoch = math.MaxUint64
+
+// InAnyEpoch is the range for whoever owns none and only looks on.
+func InAnyEpoch(rangeID uuid.UUID) RangeEpoch { return RangeEpoch{Range: rangeID, Epoch: anyEpoch} }
+
+// IsAny reports whether the range is read whoever has claimed it.
+func (of RangeEpoch) IsAny() bool { return of.Epoch == anyEpoch }
+
+// Check returns nil where a store with the pair (epoch, n) answers the read, or ErrFenced, or ErrRolledBack.
+func (of RangeEpoch) Check(epoch, n uint64) error {
+	var reason error
+	switch {
+	case of.IsAny():
+	case epoch > of.Epoch:
+		reason = ErrFenced
+	case epoch < of.Epoch, n < of.N:
+		reason = ErrRolledBack
+	}
+	if reason == nil {
+		return nil
+	}
+	return fmt.Errorf("range %s, read at (%d, %d), stored (%d, %d): %w", of.Range, of.Epoch, of.N, epoch, n, reason)
 }
 
 // Batch is what one flush of a range writes.

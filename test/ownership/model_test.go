@@ -105,9 +105,9 @@ var planted = []struct {
 	{
 		"a lease goes on over a fail-over", "IGNORES_SERVER", "promise 4", true, failedOver,
 	},
-	{"a node claims before it has noticed the other server", "UNNOTICED", "promise 4", false, failedOver},
+	{"a node claims before it has noticed the other server", "UNNOTICED", "promise 1", false, failedOver},
 	{
-		"a node that has started since a fail-over claims at once what seems to have no owner", "FRESH", "promise 4",
+		"a node that has started since a fail-over claims at once what seems to have no owner", "FRESH", "promise 1",
 		true, failedOver,
 	},
 	{

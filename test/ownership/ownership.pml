@@ -398,6 +398,7 @@ inline begin(what) {
 /* actors/nodes/plan.go: what the node does next. Without LEASES it does at any time what it may ever do. */
 #define MINE (KNOWN_OWNER == RUN(i))
 #define LETS_GO (phase[X] == RUNS && storedEpoch[r] > epoch[X])
+#define LACKS (storedEpoch[r] < epoch[X] || storedEpoch[r] == epoch[X] && storedN[r] < lastN[X])
 #define NAMES (phase[X] == RUNS && storedEpoch[r] == epoch[X] && storedOwner[r] != RUN(i))
 #define IDLE_HERE (up[i] && phase[X] == ELSEWHERE && KNOWN_EPOCH)
 #if LEASES
@@ -566,14 +567,14 @@ end:
 		late = A_CLAIM; lateRange = r; lateRun = RUN(i); lateEpoch = KNOWN_EPOCH; lateOwner = KNOWN_OWNER; lateSeen = SEEN
 	}
 #endif
-	/* It loads the range that it has claimed. */
-	:: atomic { up[i] && phase[X] == STARTS ->
+	/* It loads the range that it has claimed: load.lua. */
+	:: atomic { up[i] && phase[X] == STARTS && storedEpoch[r] == epoch[X] ->
 		phase[X] = RUNS;
 #ifndef LOADS_NO_MARKS
 		memory[X] = storedData[r];
 #endif
 		owed[X] = FAILOVERS > 0;
-		printf("@ load %d %d = %d\n", i, r, storedData[r]);
+		printf("@ load %d %d %d = %d\n", i, r, epoch[X], storedData[r]);
 		checkAcknowledged(r)
 	}
 #if FAILURES
@@ -629,10 +630,12 @@ end:
 	}
 	/* A client is refused for what is in memory: confirm.lua. While a change of the lane is saved, it waits. */
 	:: atomic { up[i] && phase[X] == RUNS && flush[X] == IDLE ->
-		printf("@ confirm %d %d %d = %d\n", i, r, epoch[X], epoch[X] < storedEpoch[r]);
+		printf("@ confirm %d %d %d %d = %d\n", i, r, epoch[X], lastN[X],
+			(epoch[X] < storedEpoch[r] -> 1 : (LACKS -> 2 : 0)));
 		if
 #ifndef REFUSES_UNCONFIRMED
 		:: epoch[X] < storedEpoch[r] -> drop()
+		:: LACKS                                /* it is told that the store is away, and asks again */
 #endif
 		:: else -> assert(!(acknowledged[r] & ~(memory[X] | excused[r])) || OF_BEFORE) /* PROMISE 2 */
 		fi
@@ -693,6 +696,11 @@ end:
 		unanswered()
 	}
 #endif
+	/* Another node has claimed the range since, or a fail-over has lost the claim: it cannot be loaded. */
+	:: atomic { up[i] && phase[X] == STARTS && storedEpoch[r] != epoch[X] ->
+		printf("@ load_refused %d %d %d = %d\n", i, r, epoch[X], epoch[X] < storedEpoch[r]);
+		forget()
+	}
 	od
 }
 

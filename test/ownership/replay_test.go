@@ -223,7 +223,7 @@ func (r *replay) has(epoch, run, data int) {
 	if data < 0 {
 		return
 	}
-	loaded, err := r.backend.Load(r.ctx, r.rangeID)
+	loaded, err := r.backend.Load(r.ctx, store.InAnyEpoch(r.rangeID))
 	require.NoError(r.t, err)
 	saved := 0
 	for _, snapshot := range loaded.Lanes {
@@ -258,18 +258,24 @@ func (r *replay) do(s Step) {
 	case "late_claim": // range, run, if epoch, owner = given, epoch, owner, server that was seen
 		r.claim(n[1], r.owner(n[2], n[3]), n[4], n[7])
 		r.has(n[5], n[6], -1)
-	case "load": // node, range = data
-		r.has(-1, -1, n[2])
+	case "load": // node, range, epoch = data
+		_, err := r.backend.Load(r.ctx, store.RangeEpoch{Range: r.rangeID, Epoch: r.real[n[2]]})
+		require.NoError(r.t, err)
+		r.has(-1, -1, n[3])
+	case "load_refused": // node, range, epoch = fenced
+		_, err := r.backend.Load(r.ctx, store.RangeEpoch{Range: r.rangeID, Epoch: r.real[n[2]]})
+		require.ErrorIs(r.t, err, []error{store.ErrRolledBack, store.ErrFenced}[n[3]])
 	case "flush": // node, range, epoch, n, data, refill = answer, epoch, n, data
 		r.flush(n[2], n[3], n[4], n[5] == 1, n[6])
 		r.has(n[7], -1, n[9])
 	case "late_flush": // range, run, epoch, n, data, refill = answer, epoch, n, data
 		r.flush(n[2], n[3], n[4], n[5] == 1, n[6])
 		r.has(n[7], -1, n[9])
-	case "confirm": // node, range, epoch = fenced
-		err := r.backend.Confirm(r.ctx, store.RangeEpoch{Range: r.rangeID, Epoch: r.real[n[2]]})
-		if errors.Is(err, store.ErrFenced) != (n[3] == 1) || n[3] == 0 && err != nil {
-			r.fail(fmt.Sprintf("fenced: %d", n[3]), err)
+	case "confirm": // node, range, epoch, n = answer
+		of := store.RangeEpoch{Range: r.rangeID, Epoch: r.real[n[2]], N: uint64(n[3])}
+		err := r.backend.Confirm(r.ctx, of)
+		if expected := []error{nil, store.ErrFenced, store.ErrRolledBack}[n[4]]; !errors.Is(err, expected) {
+			r.fail(fmt.Sprint("the answer to who confirms: ", expected), err)
 		}
 	case "renew": // node = server, leases, draining, continued, gap
 		r.renew(n[0], n[2], n[3], n[4] == 1)

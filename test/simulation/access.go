@@ -114,13 +114,13 @@ func (a *access) Claim(ctx context.Context, rangeID uuid.UUID, now time.Time) (u
 }
 
 // Load implements store.Store.
-func (a *access) Load(ctx context.Context, rangeID uuid.UUID) (store.Recovered, error) {
+func (a *access) Load(ctx context.Context, of store.RangeEpoch) (store.Recovered, error) {
 	fault := a.world.readFault()
-	if _, claimed := a.world.recalling.Load(rangeID); claimed && a.world.loadFails.CompareAndSwap(true, false) {
+	if _, claimed := a.world.recalling.Load(of.Range); claimed && a.world.loadFails.CompareAndSwap(true, false) {
 		fault.end = answerLost
 	}
 	return callStore(ctx, a, fault, func(ctx context.Context) (store.Recovered, error) {
-		return a.Store.Load(ctx, rangeID)
+		return a.Store.Load(ctx, of)
 	})
 }
 

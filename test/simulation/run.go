@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 	"net/http"
 	"slices"
 	"sync"
@@ -305,7 +304,7 @@ func (w *world) judgeRecord() {
 	ctx := context.Background()
 	saved := w.server.Open(store.Retention{})
 	for _, r := range w.ranges {
-		of := store.RangeEpoch{Range: r.id, Epoch: math.MaxUint64}
+		of := store.InAnyEpoch(r.id)
 		history, err := saved.History(ctx, of, 0, all)
 		if err != nil {
 			w.fail("range %d: %v", r.number, err)

@@ -10,6 +10,7 @@ import (
 
 	"rangegate/actors"
 	"rangegate/lanes"
+	"rangegate/lanes/store"
 )
 
 // A process that serves every range can lose one to a process that is dead: Redis may carry out that one's claim
@@ -122,7 +123,7 @@ func (s *single) reclaimLost() {
 func (s *single) look(id uuid.UUID, former lostRange) (found lostRange, served bool) {
 	ctx, cancel := context.WithTimeout(s.life, LookAfter)
 	defer cancel()
-	saved, err := s.stores.Snapshots.Load(ctx, id)
+	saved, err := s.stores.Snapshots.Load(ctx, store.InAnyEpoch(id))
 	if err != nil {
 		s.log.Warn().Err(err).Stringer("range_id", id).Msg("a range that was lost cannot be looked at")
 		return lostRange{}, true

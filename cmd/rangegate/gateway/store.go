@@ -99,7 +99,7 @@ func checkAllConfigured(ctx context.Context, file *sqlite.Store, c config.Config
 		if configured[id] {
 			continue
 		}
-		saved, err := file.Load(ctx, id)
+		saved, err := file.Load(ctx, store.InAnyEpoch(id))
 		if err != nil {
 			return fmt.Errorf("range %s: %w", id, err)
 		}

@@ -19,7 +19,6 @@ import (
 	"rangegate/lanes/store/redis"
 	"rangegate/lanes/store/redis/redistest"
 	"rangegate/lanes/store/sqlite"
-	"rangegate/lanes/store/storetest"
 )
 
 var (
@@ -196,21 +195,21 @@ func (p testStore) read(t *testing.T, ids ...uuid.UUID) (ranges []whole) {
 	for _, id := range ids {
 		var w whole
 		var err error
-		w.Recovered, err = s.Load(t.Context(), id)
+		w.Recovered, err = s.Load(t.Context(), store.InAnyEpoch(id))
 		require.NoError(t, err)
 		byID := map[uuid.UUID]bool{}
 		for _, lane := range w.Lanes {
 			byID[lane.ID] = true
 		}
 		require.Len(t, byID, len(w.Lanes))
-		w.Log, err = s.Events(t.Context(), storetest.InAnyEpoch(id), 0, 1_000_000)
+		w.Log, err = s.Events(t.Context(), store.InAnyEpoch(id), 0, 1_000_000)
 		require.NoError(t, err)
-		w.History, err = s.History(t.Context(), storetest.InAnyEpoch(id), 0, 1_000_000)
+		w.History, err = s.History(t.Context(), store.InAnyEpoch(id), 0, 1_000_000)
 		require.NoError(t, err)
-		w.Acts, err = s.Acts(t.Context(), storetest.InAnyEpoch(id), 0, 1_000_000)
+		w.Acts, err = s.Acts(t.Context(), store.InAnyEpoch(id), 0, 1_000_000)
 		require.NoError(t, err)
 		for _, ended := range w.History {
-			found, err := s.Ended(t.Context(), storetest.InAnyEpoch(id), ended.Session.ID)
+			found, err := s.Ended(t.Context(), store.InAnyEpoch(id), ended.Session.ID)
 			require.NoError(t, err)
 			require.Equal(t, ended, found)
 		}

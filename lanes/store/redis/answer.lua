@@ -1,9 +1,9 @@
--- Finds the answer to the request with that idempotency key, for the owner in that epoch.
---   {'read', record} | {'not found'} | {'fenced', epoch}
+-- Finds the answer to the request with that idempotency key, for the owner that has saved flush n.
+--   {'read', record} | {'not found'} | {'fenced', epoch, n} | READONLY
 --   {'layout', record, layout} | {'corrupt', record, reason}
-local epoch, name = unpack(ARGV)
+local epoch, n, name = unpack(ARGV)
 
-local refusal = fenced(epoch) or layout_error
+local refusal = refused(epoch, n) or layout_error
 if refusal then
   return refusal
 end

@@ -1,5 +1,5 @@
 -- Confirms that nobody has claimed the range after that epoch.
---   {'read'} | {'fenced', epoch} | {'corrupt', record, reason}
-local epoch = ARGV[1]
+--   {'read'} | {'fenced', epoch, n} | READONLY | {'corrupt', record, reason}
+local epoch, n = unpack(ARGV)
 
-return fenced(epoch) or {'read'}
+return refused(epoch, n) or {'read'}

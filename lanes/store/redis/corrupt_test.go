@@ -117,7 +117,7 @@ func TestADamagedOrderDoesNotBreakFlushes(t *testing.T) {
 }
 
 func load(o *owner) error {
-	_, err := o.store.Load(o.t.Context(), o.rangeID)
+	_, err := o.store.Load(o.t.Context(), o.rangeEpoch())
 	return err
 }
 

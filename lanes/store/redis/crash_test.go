@@ -87,7 +87,7 @@ func TestAnEmptiedServerIsARollbackUntilItIsRefilled(t *testing.T) {
 	require.NoError(t, o.store.Flush(t.Context(), refill))
 	o.n++
 	require.NoError(t, o.flush(t.Context()))
-	r, err := o.store.Load(t.Context(), o.rangeID)
+	r, err := o.store.Load(t.Context(), o.rangeEpoch())
 	require.NoError(t, err)
 	require.Equal(t, uint64(4), r.LastEvent)
 }
@@ -108,7 +108,7 @@ func TestARefillKeepsTheAnswersOfAnOldState(t *testing.T) {
 	batch.Refill = true
 	batch.Keys = []lanes.KeptAnswer{{Name: "newer"}, older.Shed()}
 	require.NoError(t, o.store.Flush(t.Context(), batch))
-	r, err := o.store.Load(t.Context(), o.rangeID)
+	r, err := o.store.Load(t.Context(), o.rangeEpoch())
 	require.NoError(t, err)
 	require.Len(t, r.Keys, 2)
 	older, err = o.store.Answer(t.Context(), o.rangeEpoch(), "older")
@@ -147,7 +147,7 @@ func TestCloseWaitsForCallsThatHaveBegun(t *testing.T) {
 	for name, work := range map[string]func(*owner) error{
 		"a flush": func(o *owner) error { return o.flush(context.Background()) },
 		"a read": func(o *owner) error {
-			_, err := o.store.Load(context.Background(), o.rangeID)
+			_, err := o.store.Load(context.Background(), o.rangeEpoch())
 			return err
 		},
 	} {
@@ -176,7 +176,7 @@ func TestCloseWaitsForCallsThatHaveBegun(t *testing.T) {
 			require.NoError(t, <-done)
 			require.NoError(t, <-closed)
 			require.ErrorIs(t, o.flush(t.Context()), store.ErrRefused)
-			_, err := o.store.Load(t.Context(), o.rangeID)
+			_, err := o.store.Load(t.Context(), o.rangeEpoch())
 			require.ErrorContains(t, err, "closed")
 			require.NoError(t, o.store.Close())
 		})

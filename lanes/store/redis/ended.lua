@@ -1,9 +1,9 @@
--- Finds the session in the history, for the owner in that epoch.
---   {'read', {cursor, record, customer's name or ''}} | {'not found'} | {'fenced', epoch}
+-- Finds the session in the history, for the owner that has saved flush n.
+--   {'read', {cursor, record, customer's name or ''}} | {'not found'} | {'fenced', epoch, n} | READONLY
 --   {'layout', record, layout} | {'corrupt', record, reason}
-local epoch, session = unpack(ARGV)
+local epoch, n, session = unpack(ARGV)
 
-local refusal = fenced(epoch) or layout_error
+local refusal = refused(epoch, n) or layout_error
 if refusal then
   return refusal
 end

@@ -133,20 +133,20 @@ func (s *Store) Claim(ctx context.Context, rangeID uuid.UUID, now time.Time) (ui
 }
 
 // Load reads what brings the range back.
-func (s *Store) Load(ctx context.Context, rangeID uuid.UUID) (store.Recovered, error) {
-	return call(ctx, s, func(ctx context.Context) (store.Recovered, error) { return s.load(ctx, rangeID) })
+func (s *Store) Load(ctx context.Context, of store.RangeEpoch) (store.Recovered, error) {
+	return call(ctx, s, func(ctx context.Context) (store.Recovered, error) { return s.load(ctx, of) })
 }
 
-func (s *Store) load(ctx context.Context, rangeID uuid.UUID) (store.Recovered, error) {
-	r, err := s.read(ctx, loadScript, rangeID)
+func (s *Store) load(ctx context.Context, of store.RangeEpoch) (store.Recovered, error) {
+	r, err := s.read(ctx, loadScript, of)
 	if err != nil {
 		return store.Recovered{}, err
 	}
-	recovered, err := s.decodeRecovered(rangeID, r)
+	recovered, err := s.decodeRecovered(of.Range, r)
 	if err != nil {
 		return store.Recovered{}, err
 	}
-	if recovered.Keys, err = s.loadKeys(ctx, rangeID); err != nil {
+	if recovered.Keys, err = s.loadKeys(ctx, of); err != nil {
 		return store.Recovered{}, err
 	}
 	return recovered, nil
@@ -157,15 +157,15 @@ const keysAtATime = 1000
 
 // loadKeys reads the idempotency keys in pages, and keeps no bodies. Nobody else writes to a range that this
 // process has claimed.
-func (s *Store) loadKeys(ctx context.Context, rangeID uuid.UUID) (keys []lanes.KeptAnswer, err error) {
+func (s *Store) loadKeys(ctx context.Context, of store.RangeEpoch) (keys []lanes.KeptAnswer, err error) {
 	read := map[string]bool{}
 	for cursor := "0"; ; {
-		r, err := s.read(ctx, answersScript, rangeID, cursor, keysAtATime)
+		r, err := s.read(ctx, answersScript, of, cursor, keysAtATime)
 		if err != nil {
 			return nil, err
 		}
 		d := &replyDecoder{store: s, reply: r}
-		for _, key := range decodeList[lanes.KeptAnswer](d, 2, keysOf(rangeID).answers) {
+		for _, key := range decodeList[lanes.KeptAnswer](d, 2, keysOf(of.Range).answers) {
 			if !read[key.Name] {
 				read[key.Name] = true
 				keys = append(keys, key.Shed())
@@ -182,7 +182,7 @@ func (s *Store) loadKeys(ctx context.Context, rangeID uuid.UUID) (keys []lanes.K
 
 // Answer reads a kept answer with its body: store.ErrNotFound.
 func (s *Store) Answer(ctx context.Context, of store.RangeEpoch, name string) (lanes.KeptAnswer, error) {
-	r, err := s.runFor(ctx, answerScript, of, name)
+	r, err := s.run(ctx, answerScript, of, name)
 	if err != nil {
 		return lanes.KeptAnswer{}, err
 	}
@@ -211,9 +211,9 @@ func (s *Store) decodeRecovered(rangeID uuid.UUID, r reply) (store.Recovered, er
 	return recovered, nil
 }
 
-// Confirm reads nothing but the epoch.
+// Confirm reads nothing but the pair.
 func (s *Store) Confirm(ctx context.Context, of store.RangeEpoch) error {
-	_, err := s.runFor(ctx, confirmScript, of)
+	_, err := s.run(ctx, confirmScript, of)
 	return err
 }
 
@@ -243,7 +243,7 @@ func (s *Store) HistoryOf(
 	if limit <= 0 {
 		return nil, nil
 	}
-	r, err := s.runFor(ctx, pageScript, of, "external", paddedCursor(after), strconv.Itoa(limit),
+	r, err := s.run(ctx, pageScript, of, "external", paddedCursor(after), strconv.Itoa(limit),
 		externalEntry(externalID, ""))
 	if err != nil {
 		return nil, err
@@ -262,7 +262,7 @@ func (s *Store) HistoryOf(
 
 // Ended finds a session in the history: store.ErrNotFound.
 func (s *Store) Ended(ctx context.Context, of store.RangeEpoch, session uuid.UUID) (lanes.Ended, error) {
-	r, err := s.runFor(ctx, endedScript, of, session.String())
+	r, err := s.run(ctx, endedScript, of, session.String())
 	if err != nil {
 		return lanes.Ended{}, err
 	}
@@ -294,7 +294,7 @@ func (s *Store) pageReply(
 	if limit <= 0 {
 		return nil, nil
 	}
-	return s.runFor(ctx, pageScript, of, log, paddedCursor(after), strconv.Itoa(limit))
+	return s.run(ctx, pageScript, of, log, paddedCursor(after), strconv.Itoa(limit))
 }
 
 // decodeEnded decodes ended sessions: of each the cursor, the record, and the customer's name or nothing.
@@ -311,31 +311,41 @@ func (s *Store) decodeEnded(rangeID uuid.UUID, fields []string) ([]lanes.Ended, 
 	return sessions, nil
 }
 
-// runFor runs a script that reads for a process that has claimed the range: its first argument is the epoch.
-func (s *Store) runFor(ctx context.Context, script *goredis.Script, of store.RangeEpoch, args ...any) (reply, error) {
-	r, err := s.run(ctx, script, of.Range, append([]any{decimal(of.Epoch)}, args...)...)
-	if err == nil && r.text(0) == "fenced" {
-		return nil, fmt.Errorf("range %s, epoch %d, stored %s: %w", of.Range, of.Epoch, r.text(1), store.ErrFenced)
-	}
-	return r, err
+// run runs a script that only reads: its first arguments are the epoch and n.
+func (s *Store) run(ctx context.Context, script *goredis.Script, of store.RangeEpoch, args ...any) (reply, error) {
+	return call(ctx, s, func(ctx context.Context) (reply, error) { return s.read(ctx, script, of, args...) })
 }
 
-// run runs a script that only reads.
-func (s *Store) run(ctx context.Context, script *goredis.Script, rangeID uuid.UUID, args ...any) (reply, error) {
-	return call(ctx, s, func(ctx context.Context) (reply, error) { return s.read(ctx, script, rangeID, args...) })
+// read is run within a call. Behind Sentinels connections to a master of before may be left in the pool after a
+// fail-over: each that lacks what is saved is closed by its answer, and the one behind them is new.
+func (s *Store) read(ctx context.Context, script *goredis.Script, of store.RangeEpoch, args ...any) (reply, error) {
+	pair := []any{decimal(of.Epoch), decimal(of.N)}
+	if of.IsAny() {
+		pair = []any{"", ""}
+	}
+	var r reply
+	var err error
+	for range readConnections + 1 {
+		r, err = script.Run(ctx, s.reads, keysOf(of.Range).list(), append(pair, args...)...).Slice()
+		if !s.viaSentinels || !isBehind(err) {
+			break
+		}
+	}
+	switch {
+	case isBehind(err):
+		return nil, fmt.Errorf("redis server %s: range %s, read at (%d, %d): %w: %w", s.address, of.Range, of.Epoch,
+			of.N, store.ErrRolledBack, err)
+	case err != nil:
+		return nil, fmt.Errorf("redis server %s: range %s: %w", s.address, of.Range, err)
+	case r.text(0) == "fenced":
+		return nil, fmt.Errorf("range %s, read at (%d, %d), stored (%s, %s): %w", of.Range, of.Epoch, of.N, r.text(1),
+			r.text(2), store.ErrFenced)
+	}
+	return r, s.replyError(r)
 }
 
-// read is run within a call.
-func (s *Store) read(ctx context.Context, script *goredis.Script, rangeID uuid.UUID, args ...any) (reply, error) {
-	values, err := script.Run(ctx, s.reads, keysOf(rangeID).list(), args...).Slice()
-	if err != nil {
-		return nil, fmt.Errorf("redis server %s: range %s: %w", s.address, rangeID, err)
-	}
-	if err := s.replyError(values); err != nil {
-		return nil, err
-	}
-	return values, nil
-}
+// isBehind reports whether the server lacks what the process that reads knows to be saved (prelude.lua).
+func isBehind(err error) bool { return goredis.HasErrorPrefix(err, "READONLY") }
 
 // reply is what a script replies: a word, and values that depend on it.
 type reply []any

@@ -1,8 +1,12 @@
--- Reads a range at one instant, but for its idempotency keys (answers.lua).
+-- Reads a range at one instant, but for its idempotency keys (answers.lua), for the owner that has saved flush n.
 --   {'loaded', checkpoint or nil, last_event, last_ended, {lane, record, ...}, {cursor, record, ...}, holds or nil, last_act}
+--   {'fenced', epoch, n} | READONLY
 --   {'layout', record, layout} | {'corrupt', record, reason}
-if layout_error then
-  return layout_error
+local epoch, n = unpack(ARGV)
+
+local refusal = refused(epoch, n) or layout_error
+if refusal then
+  return refusal
 end
 local fields = redis.call('HMGET', meta, 'checkpoint', 'last_event', 'last_ended', 'holds', 'last_act')
 local pending_events = {}

@@ -78,7 +78,7 @@ func TestNumbersStayExact(t *testing.T) {
 	require.NoError(t, o.store.Flush(t.Context(), last))
 	require.NoError(t, o.store.Flush(t.Context(), first), "a repeat")
 
-	r, err := o.store.Load(t.Context(), o.rangeID)
+	r, err := o.store.Load(t.Context(), o.rangeEpoch())
 	require.NoError(t, err)
 	require.Equal(t, uint64(math.MaxUint64), r.LastEvent)
 	require.Equal(t, uint64(math.MaxUint64), r.Lanes[0].Log.Seq)

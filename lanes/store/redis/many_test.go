@@ -51,7 +51,7 @@ func TestMoreThanOneCommandTakes(t *testing.T) {
 	}
 	require.NoError(t, o.store.Flush(t.Context(), second))
 
-	r, err := o.store.Load(t.Context(), o.rangeID)
+	r, err := o.store.Load(t.Context(), o.rangeEpoch())
 	require.NoError(t, err)
 	require.ElementsMatch(t, first.Lanes, r.Lanes)
 	require.Empty(t, r.Keys)
@@ -84,7 +84,7 @@ func TestAnEventThatIsTwiceInAFlush(t *testing.T) {
 	log, err := o.store.Events(t.Context(), o.rangeEpoch(), 0, 10)
 	require.NoError(t, err)
 	require.Equal(t, batch.Events[1:], log)
-	r, err := o.store.Load(t.Context(), o.rangeID)
+	r, err := o.store.Load(t.Context(), o.rangeEpoch())
 	require.NoError(t, err)
 	require.Empty(t, r.Pending)
 }
@@ -195,7 +195,7 @@ func TestKeysAreLoadedInPages(t *testing.T) {
 	require.NoError(t, o.store.Flush(t.Context(), batch))
 	o.n++
 	requireKeys := func() {
-		r, err := o.store.Load(t.Context(), o.rangeID)
+		r, err := o.store.Load(t.Context(), o.rangeEpoch())
 		require.NoError(t, err)
 		slices.SortFunc(r.Keys, func(a, b lanes.KeptAnswer) int { return strings.Compare(a.Name, b.Name) })
 		require.Equal(t, want, r.Keys)

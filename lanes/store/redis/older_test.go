@@ -59,7 +59,7 @@ func TestAClaimRaisesTheLayout(t *testing.T) {
 	admin := client(t, server.URL())
 	restore(t, admin, older(t, "version-1"))
 	s, o := open(t, server.URL()), &owner{rangeID: storetest.Written(1).Range}
-	_, err := s.Load(t.Context(), o.rangeID)
+	_, err := s.Load(t.Context(), store.InAnyEpoch(o.rangeID))
 	require.NoError(t, err)
 	require.Equal(t, "1", admin.HGet(t.Context(), o.keys("meta"), "layout").Val(), "they are only read")
 	_, err = s.Claim(t.Context(), o.rangeID, opening)
@@ -101,7 +101,7 @@ func TestKeysFromBeforeHolds(t *testing.T) {
 	rangeID := uuid.UUID{1}
 	loaded := func() store.Recovered {
 		t.Helper()
-		r, err := s.Load(t.Context(), rangeID)
+		r, err := s.Load(t.Context(), store.InAnyEpoch(rangeID))
 		require.NoError(t, err)
 		return r
 	}
@@ -112,7 +112,7 @@ func TestKeysFromBeforeHolds(t *testing.T) {
 	require.Len(t, before.Pending, 1)
 	require.Equal(t, uint64(2), before.LastEvent)
 	require.Equal(t, uint64(2), before.LastEnded)
-	history, err := s.History(t.Context(), storetest.InAnyEpoch(rangeID), 0, 10)
+	history, err := s.History(t.Context(), store.InAnyEpoch(rangeID), 0, 10)
 	require.NoError(t, err)
 	require.Len(t, history, 2)
 

@@ -193,7 +193,7 @@ func TestReadsEndWithTheContext(t *testing.T) {
 	defer server.Wake()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := o.store.Load(ctx, o.rangeID)
+	_, err := o.store.Load(ctx, o.rangeEpoch())
 	require.ErrorIs(t, err, context.Canceled)
 }
 

@@ -50,7 +50,7 @@ type owner struct {
 }
 
 func (o *owner) rangeEpoch() store.RangeEpoch {
-	return store.RangeEpoch{Range: o.rangeID, Epoch: o.epoch}
+	return store.RangeEpoch{Range: o.rangeID, Epoch: o.epoch, N: o.n}
 }
 
 func own(t testing.TB, s *redis.Store) *owner {
@@ -127,7 +127,7 @@ func (o *owner) flush(ctx context.Context) error {
 // saved requires that the store has every acknowledged flush once, and nothing else.
 func (o *owner) saved() {
 	o.t.Helper()
-	r, err := o.store.Load(o.t.Context(), o.rangeID)
+	r, err := o.store.Load(o.t.Context(), o.rangeEpoch())
 	require.NoError(o.t, err)
 	require.Equal(o.t, o.n, r.LastEvent)
 	require.Len(o.t, r.Pending, int(o.n))

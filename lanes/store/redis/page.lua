@@ -1,10 +1,10 @@
--- Reads the log behind the padded cursor, oldest first, at most limit records, for the owner in that epoch. Of the
+-- Reads the log behind the padded cursor, oldest first, at most limit records, for the owner that has saved flush n. Of the
 -- log 'external', the history, it reads those of one external id: it begins their entries (externalEntry in flush.go).
---   {'read', {cursor, record, ...}}, of the history {'read', {cursor, record, customer's name or '', ...}} | {'fenced', epoch}
+--   {'read', {cursor, record, ...}}, of the history {'read', {cursor, record, customer's name or '', ...}} | {'fenced', epoch, n} | READONLY
 --   {'layout', record, layout} | {'corrupt', record, reason}
-local epoch, log, after, limit, external_id = unpack(ARGV)
+local epoch, n, log, after, limit, external_id = unpack(ARGV)
 
-local refusal = fenced(epoch) or layout_error
+local refusal = refused(epoch, n) or layout_error
 if refusal then
   return refusal
 end

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/stretchr/testify/require"
 
+	"rangegate/lanes/store"
 	"rangegate/lanes/store/powercut"
 	"rangegate/lanes/store/redis"
 	"rangegate/lanes/store/redis/redistest"
@@ -86,7 +87,7 @@ func flushRecorded(ctx context.Context, r *powercut.Recording, s *redis.Store, n
 	if err != nil {
 		return err
 	}
-	loaded, err := s.Load(ctx, id)
+	loaded, err := s.Load(ctx, store.InAnyEpoch(id))
 	if err != nil {
 		return err
 	}

@@ -27,14 +27,24 @@ if stored_layout and (not string.match(stored_layout, '^%d+$') or below(layout, 
   layout_error = {'layout', meta, stored_layout}
 end
 
--- The reply to a process that has claimed the range in an epoch below the stored one: another one has claimed it since. Otherwise nil.
-local function fenced(epoch)
-  local stored = redis.call('HGET', meta, 'epoch') or '0'
-  if not string.match(stored, '^%d+$') then
-    return {'corrupt', meta, 'its epoch is not a number'}
+-- The reply to a process that reads the range, which it has claimed in that epoch, and of which it knows that flush n of
+-- that epoch is durable: where another one has claimed it since, or where this server lacks that flush. Otherwise nil, and
+-- for one that only looks on, whose epoch is ''. With READONLY the client closes the connection: after a fail-over this
+-- may be the master of before, and the next connection goes to the new one.
+local function refused(epoch, n)
+  if epoch == '' then
+    return nil
   end
-  if below(epoch, stored) then
-    return {'fenced', stored}
+  local stored = redis.call('HMGET', meta, 'epoch', 'n')
+  local stored_epoch, stored_n = stored[1] or '0', stored[2] or '0'
+  if not string.match(stored_epoch .. stored_n, '^%d+$') then
+    return {'corrupt', meta, 'its epoch and n are not numbers'}
+  end
+  if below(epoch, stored_epoch) then
+    return {'fenced', stored_epoch, stored_n}
+  end
+  if below(stored_epoch, epoch) or below(stored_n, n) then
+    return redis.error_reply('READONLY it has (' .. stored_epoch .. ', ' .. stored_n .. ')')
   end
 end
 

@@ -97,9 +97,6 @@ func rangesOn(ctx context.Context, client goredis.UniversalClient) ([]uuid.UUID,
 	return ids, err
 }
 
-// everyEpoch is an epoch that no claim fences: whoever only looks on owns no range.
-const everyEpoch = math.MaxUint64
-
 // Meta reads the range's own record: store.ErrNotFound.
 func (r *Reader) Meta(ctx context.Context, rangeID uuid.UUID) (store.RangeMeta, error) {
 	key := keysOf(rangeID).meta
@@ -119,17 +116,17 @@ func (r *Reader) Meta(ctx context.Context, rangeID uuid.UUID) (store.RangeMeta, 
 
 // Events reads the event log behind the cursor, oldest first.
 func (r *Reader) Events(ctx context.Context, rangeID uuid.UUID, after uint64, limit int) ([]lanes.Logged, error) {
-	return r.store.Events(ctx, store.RangeEpoch{Range: rangeID, Epoch: everyEpoch}, after, limit)
+	return r.store.Events(ctx, store.InAnyEpoch(rangeID), after, limit)
 }
 
 // History reads the ended sessions behind the cursor, oldest first.
 func (r *Reader) History(ctx context.Context, rangeID uuid.UUID, after uint64, limit int) ([]lanes.Ended, error) {
-	return r.store.History(ctx, store.RangeEpoch{Range: rangeID, Epoch: everyEpoch}, after, limit)
+	return r.store.History(ctx, store.InAnyEpoch(rangeID), after, limit)
 }
 
 // Acts reads the acts of staff behind the cursor, oldest first.
 func (r *Reader) Acts(ctx context.Context, rangeID uuid.UUID, after uint64, limit int) ([]lanes.Act, error) {
-	return r.store.Acts(ctx, store.RangeEpoch{Range: rangeID, Epoch: everyEpoch}, after, limit)
+	return r.store.Acts(ctx, store.InAnyEpoch(rangeID), after, limit)
 }
 
 // Read visits every record of the range: the store.RangeMeta first, then the checkpoint, the lanes by id, the

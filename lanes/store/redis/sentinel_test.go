@@ -134,7 +134,7 @@ func TestAReplicaPromotedWithOlderDataIsARollback(t *testing.T) {
 	batch.Refill = true
 	o.save(batch)
 	o.save(o.next())
-	r, err := o.store.Load(t.Context(), o.rangeID)
+	r, err := o.store.Load(t.Context(), o.rangeEpoch())
 	require.NoError(t, err)
 	require.Equal(t, o.n, r.Lanes[0].Log.Seq)
 }

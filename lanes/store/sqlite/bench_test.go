@@ -130,7 +130,7 @@ func BenchmarkStart(b *testing.B) {
 		if _, err := kept.Claim(b.Context(), batch.Range, now.Wall); err != nil {
 			b.Fatal(err)
 		}
-		loaded, err := kept.Load(b.Context(), batch.Range)
+		loaded, err := kept.Load(b.Context(), store.InAnyEpoch(batch.Range))
 		if err != nil || len(loaded.Lanes) != laneCount {
 			b.Fatal(len(loaded.Lanes), err)
 		}

@@ -45,7 +45,7 @@ func flushMany(t *testing.T, s *Store, id uuid.UUID, flushes int) {
 	t.Helper()
 	epoch, err := s.Claim(t.Context(), id, opening)
 	require.NoError(t, err)
-	loaded, err := s.Load(t.Context(), id)
+	loaded, err := s.Load(t.Context(), store.InAnyEpoch(id))
 	require.NoError(t, err)
 	for n := range uint64(flushes) {
 		b := store.Batch{Range: id, Epoch: epoch, N: n + 1, Now: opening}
@@ -120,7 +120,7 @@ func TestACheckpointThatFailsIsReported(t *testing.T) {
 	s.checkpoints <- result
 	require.ErrorContains(t, <-s.Problems(), "a checkpoint failed")
 	flushMany(t, s, uuid.UUID{1}, 10)
-	events, err := s.Events(t.Context(), storetest.InAnyEpoch(uuid.UUID{1}), 0, 10_000)
+	events, err := s.Events(t.Context(), store.InAnyEpoch(uuid.UUID{1}), 0, 10_000)
 	require.NoError(t, err)
 	require.Len(t, events, 20*50)
 	_ = c.Close()
@@ -158,7 +158,7 @@ func TestABackupWhileTheGatewayWrites(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, os.FileMode(0o600), info.Mode())
 		copied := openAt(t, target)
-		loaded, err := copied.Load(t.Context(), id)
+		loaded, err := copied.Load(t.Context(), store.InAnyEpoch(id))
 		require.NoError(t, err)
 		require.Greater(t, loaded.LastEvent, last)
 		last = requireAcknowledged(t, copied, id, loaded.LastEvent)

@@ -95,22 +95,22 @@ func (f *sample) read(t *testing.T, s *Store) (results []any) {
 		results = append(results, result)
 	}
 	for _, id := range f.ranges {
-		loaded, err := s.Load(t.Context(), id)
+		loaded, err := s.Load(t.Context(), store.InAnyEpoch(id))
 		add(loaded, err)
 		for after := uint64(0); after < 90; after += 15 {
-			events, err := s.Events(t.Context(), storetest.InAnyEpoch(id), after, 15)
+			events, err := s.Events(t.Context(), store.InAnyEpoch(id), after, 15)
 			add(events, err)
-			history, err := s.History(t.Context(), storetest.InAnyEpoch(id), after, 15)
+			history, err := s.History(t.Context(), store.InAnyEpoch(id), after, 15)
 			add(history, err)
-			acts, err := s.Acts(t.Context(), storetest.InAnyEpoch(id), after, 15)
+			acts, err := s.Acts(t.Context(), store.InAnyEpoch(id), after, 15)
 			add(acts, err)
 		}
 		for _, externalID := range []string{"receipt-0", "receipt-1"} {
-			found, err := s.HistoryOf(t.Context(), storetest.InAnyEpoch(id), externalID, 0, 30)
+			found, err := s.HistoryOf(t.Context(), store.InAnyEpoch(id), externalID, 0, 30)
 			add(found, err)
 		}
 		for _, session := range f.sessions {
-			ended, err := s.Ended(t.Context(), storetest.InAnyEpoch(id), session)
+			ended, err := s.Ended(t.Context(), store.InAnyEpoch(id), session)
 			if errors.Is(err, store.ErrNotFound) { // another range has it
 				err = nil
 			}
@@ -376,11 +376,11 @@ func TestAVanishedRowIsWrittenAgainOrNoticed(t *testing.T) {
 			require.NoError(t, err, table)
 			_, err = s.Claim(t.Context(), id, opening)
 			require.NoError(t, err)
-			loaded, err := s.Load(t.Context(), id)
+			loaded, err := s.Load(t.Context(), store.InAnyEpoch(id))
 			require.NoError(t, err)
 			require.Len(t, loaded.Lanes, 7)
 			require.Contains(t, loaded.Lanes, last.Lanes[0])
-			log, err := s.Events(t.Context(), storetest.InAnyEpoch(id), attempted.Cursor-1, 1)
+			log, err := s.Events(t.Context(), store.InAnyEpoch(id), attempted.Cursor-1, 1)
 			require.NoError(t, err)
 			require.Equal(t, attempted, log[0])
 			require.NoError(t, s.Close())

@@ -22,7 +22,6 @@ import (
 
 	"rangegate/lanes"
 	"rangegate/lanes/store"
-	"rangegate/lanes/store/storetest"
 )
 
 // redirect replaces every open descriptor of path by the other file, except the one with the lock.
@@ -132,7 +131,7 @@ func TestABrokenFileRefusesUntilItIsRepaired(t *testing.T) {
 		require.ErrorContains(t, err, "damaged")
 		_, err = s.Claim(t.Context(), b.Range, opening)
 		require.ErrorIs(t, err, store.ErrRefused)
-		_, err = s.Load(t.Context(), b.Range)
+		_, err = s.Load(t.Context(), store.InAnyEpoch(b.Range))
 		require.ErrorContains(t, err, "not open since it failed")
 	}
 	require.NoError(t, os.WriteFile(path, before, 0o600))
@@ -172,7 +171,7 @@ func TestAFileThatIsRemovedWhileOpenIsAnError(t *testing.T) {
 		b.Events[0].Cursor++
 		require.NoError(t, takeAway())
 		for range 2 {
-			_, err := s.Load(t.Context(), b.Range)
+			_, err := s.Load(t.Context(), store.InAnyEpoch(b.Range))
 			require.ErrorContains(t, err, path)
 			err = s.Flush(t.Context(), b)
 			require.ErrorIs(t, err, store.ErrRefused)
@@ -245,7 +244,7 @@ func TestAWALOfAnotherFileIsRefused(t *testing.T) {
 		require.Equal(t, backup, content(t, path))
 	}
 	require.NoError(t, os.Remove(path+"-wal"))
-	loaded, err := openAt(t, path).Load(t.Context(), b.Range)
+	loaded, err := openAt(t, path).Load(t.Context(), store.InAnyEpoch(b.Range))
 	require.NoError(t, err)
 	require.Empty(t, loaded.Pending)
 }
@@ -484,7 +483,7 @@ func isUnknown(t *testing.T, err error) {
 // onlyEvents requires that the event log has the cursors up to last, each once.
 func onlyEvents(t *testing.T, s *Store, rangeID uuid.UUID, last int) {
 	t.Helper()
-	events, err := s.Events(t.Context(), storetest.InAnyEpoch(rangeID), 0, 1000)
+	events, err := s.Events(t.Context(), store.InAnyEpoch(rangeID), 0, 1000)
 	require.NoError(t, err)
 	require.Len(t, events, last)
 	for i, event := range events {

@@ -128,6 +128,6 @@ func TestAClosedStoreRefuses(t *testing.T) {
 	_, err := s.Claim(t.Context(), uuid.New(), opening)
 	require.ErrorIs(t, err, store.ErrRefused)
 	require.ErrorIs(t, s.Flush(t.Context(), store.Batch{}), store.ErrRefused)
-	_, err = s.Load(t.Context(), uuid.New())
+	_, err = s.Load(t.Context(), store.InAnyEpoch(uuid.New()))
 	require.Error(t, err)
 }

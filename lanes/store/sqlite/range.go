@@ -48,16 +48,23 @@ func (s *Store) Claim(ctx context.Context, rangeID uuid.UUID, now time.Time) (ui
 }
 
 // Load reads what brings the range back.
-func (s *Store) Load(ctx context.Context, rangeID uuid.UUID) (loaded store.Recovered, err error) {
+func (s *Store) Load(ctx context.Context, of store.RangeEpoch) (loaded store.Recovered, err error) {
 	err = s.view(ctx, func(c *sqlite.Conn) error {
-		if claimed, found := s.claims.LoadAndDelete(rangeID); found {
+		state, err := findRange(c, s.path, of.Range)
+		if err != nil {
+			return err
+		}
+		if state == nil {
+			return of.Check(0, 0)
+		}
+		if err := of.Check(state.Epoch, state.N); err != nil {
+			return err
+		}
+		if claimed, found := s.claims.LoadAndDelete(of.Range); found {
 			loaded = claimed.(store.Recovered)
 			return nil
 		}
-		state, err := findRange(c, s.path, rangeID)
-		if err == nil && state != nil {
-			loaded, err = load(c, state)
-		}
+		loaded, err = load(c, state)
 		return err
 	})
 	if err != nil {
@@ -168,7 +175,7 @@ func decodeRows[T any](state *rangeState, rows []row) ([]T, error) {
 	return list, nil
 }
 
-// Confirm reads nothing but the epoch.
+// Confirm reads nothing but the pair.
 func (s *Store) Confirm(ctx context.Context, of store.RangeEpoch) error {
 	_, err := read[lanes.Ended](ctx, s, of, func(*sqlite.Conn, *rangeState) ([]row, error) { return nil, nil })
 	return err
@@ -232,14 +239,15 @@ func read[T any](
 	var rows []row
 	var state *rangeState
 	err := s.view(ctx, func(c *sqlite.Conn) (err error) {
-		var corrupt *store.CorruptError
-		switch state, err = findRange(c, s.path, of.Range); {
-		case err != nil && !errors.As(err, &corrupt):
-			return err
-		case state == nil:
+		if state, err = findRange(c, s.path, of.Range); state == nil {
 			state = newRangeState(s.path, of.Range, 0, 0)
-		case state.Epoch > of.Epoch:
-			return fmt.Errorf("%w: its epoch is %d, this one is %d", store.ErrFenced, state.Epoch, of.Epoch)
+		}
+		if err == nil {
+			err = of.Check(state.Epoch, state.N)
+		}
+		var corrupt *store.CorruptError
+		if err != nil && !errors.As(err, &corrupt) {
+			return err
 		}
 		rows, err = query(c, state)
 		return err

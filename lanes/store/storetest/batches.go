@@ -63,7 +63,7 @@ func HoldsAfter(n uint64) *lanes.Holds {
 // those that were acknowledged, and perhaps the next one, which may have begun. It returns how many it has.
 func RequireBatches(t *testing.T, s store.Store, rangeID uuid.UUID, acknowledged uint64) (count uint64) {
 	t.Helper()
-	o := &owner{fixture: &fixture{T: t, store: s}, rangeID: rangeID, epoch: InAnyEpoch(rangeID).Epoch}
+	o := anyone(&fixture{T: t, store: s}, rangeID)
 	found := o.saved()
 	count = found.Recovered.LastEnded
 	require.GreaterOrEqual(t, count, acknowledged, "what was acknowledged is lost")

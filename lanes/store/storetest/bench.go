@@ -69,6 +69,7 @@ func Run(t *testing.T, fresh func(t *testing.T) Bench) {
 		{"a flush that skips one finds the store rolled back", skipped},
 		{"an older epoch is fenced", fenced},
 		{"an older epoch reads nothing", fencedReads},
+		{"a store that lacks a flush reads nothing", readsOfWhatIsLost},
 		{"a wiped store is refilled", wiped},
 		{"an older copy of the data is refilled", olderCopy},
 		{"a refill drops what the range no longer has", refillReplaces},

@@ -79,7 +79,7 @@ func endedContext(s *fixture) {
 	require.ErrorIs(s, err, context.Canceled)
 	_, err = s.store.Claim(canceled, o.rangeID, opening.Add(time.Hour))
 	require.ErrorIs(s, err, context.Canceled)
-	_, err = s.store.Load(canceled, o.rangeID)
+	_, err = s.store.Load(canceled, o.rangeEpoch())
 	require.ErrorIs(s, err, context.Canceled)
 	require.ErrorIs(s, s.store.Confirm(canceled, o.rangeEpoch()), context.Canceled)
 	_, err = s.store.Ended(canceled, o.rangeEpoch(), uuid.New())

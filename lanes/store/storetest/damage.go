@@ -28,7 +28,7 @@ func newer(s *fixture) {
 // reason; other reads succeed.
 func overwritten(s *fixture, damage string, data []byte, reason string) {
 	lane, session := uuid.New(), uuid.New()
-	load := func(o *owner) error { return errorOf(s.store.Load(s.Context(), o.rangeID)) }
+	load := func(o *owner) error { return errorOf(s.store.Load(s.Context(), o.rangeEpoch())) }
 	events := func(o *owner) error { return errorOf(s.store.Events(s.Context(), o.rangeEpoch(), 0, 10)) }
 	history := func(o *owner) error { return errorOf(s.store.History(s.Context(), o.rangeEpoch(), 0, 10)) }
 	acts := func(o *owner) error { return errorOf(s.store.Acts(s.Context(), o.rangeEpoch(), 0, 10)) }

@@ -116,9 +116,53 @@ func fencedReads(s *fixture) {
 		}
 		s.reopen()
 	}
-	s.reopen(func() { s.bench.Wipe(s.T) })
-	require.NoError(s, s.store.Confirm(s.Context(), second.rangeEpoch()),
+}
+
+// readsOfWhatIsLost checks that a store which lacks a flush, or the claim itself, answers no read of the process that
+// knows of it: an empty page would say that nothing was there.
+func readsOfWhatIsLost(s *fixture) {
+	o := s.claim(uuid.New())
+	o.flush(o.filled(1))
+	var older func()
+	s.reopen(func() { older = s.bench.Copy(s.T) })
+	batch := o.filled(2)
+	batch.Ended[0].Session.Correlation = correlated("a")
+	reads := func() map[string]error {
+		of, ctx := o.rangeEpoch(), s.Context()
+		return map[string]error{
+			"the range":             errorOf(s.store.Load(ctx, of)),
+			"the pair":              s.store.Confirm(ctx, of),
+			"an ended session":      errorOf(s.store.Ended(ctx, of, batch.Ended[0].Session.ID)),
+			"an answer":             errorOf(s.store.Answer(ctx, of, batch.Keys[0].Name)),
+			"events":                errorOf(s.store.Events(ctx, of, 1, 10)),
+			"the history":           errorOf(s.store.History(ctx, of, 1, 10)),
+			"sessions with that id": errorOf(s.store.HistoryOf(ctx, of, "a", 0, 10)),
+			"acts":                  errorOf(s.store.Acts(ctx, of, 1, 10)),
+		}
+	}
+	lacks := func(what string) {
+		for read, err := range reads() {
+			require.ErrorIs(s, err, store.ErrRolledBack, "%s: %s", what, read)
+		}
+	}
+	o.flush(batch)
+	o.flush(o.batch())
+	s.reopen(older)
+	lacks("a flush")
+	require.NoError(s, s.store.Confirm(s.Context(), store.RangeEpoch{Range: o.rangeID, Epoch: o.epoch, N: 1}),
 		"of what the store has lost, nobody else is the owner")
+	assert.Len(s, anyone(s, o.rangeID).events(), 1, "whoever only looks on")
+	s.reopen(func() { s.bench.Wipe(s.T) })
+	lacks("everything")
+	o.n = 0
+	lacks("the claim")
+
+	o.n = 2
+	batch.N, batch.Refill = 3, true
+	o.flush(batch)
+	for read, err := range reads() {
+		require.NoError(s, err, read)
+	}
 }
 
 func unlessNotFound(err error) error {
@@ -136,8 +180,8 @@ func wiped(s *fixture) {
 	s.reopen(func() { s.bench.Wipe(s.T) })
 
 	require.ErrorIs(s, o.try(o.batch()), store.ErrRolledBack)
-	assert.Empty(s, o.load().Lanes)
-	assert.Zero(s, o.load().Holds)
+	assert.Empty(s, anyone(s, o.rangeID).load().Lanes)
+	assert.Zero(s, anyone(s, o.rangeID).load().Holds)
 	refill := o.batch()
 	refill.Refill = true
 	refill.Lanes, refill.Keys, refill.Holds = want.Recovered.Lanes, want.Recovered.Keys, &want.Recovered.Holds
@@ -169,7 +213,7 @@ func olderCopy(s *fixture) {
 	s.reopen(older)
 
 	require.ErrorIs(s, o.try(o.batch()), store.ErrRolledBack)
-	assert.Equal(s, uint64(1), o.load().LastEvent)
+	assert.Equal(s, uint64(1), anyone(s, o.rangeID).load().LastEvent)
 	refill := o.batch()
 	refill.Refill = true
 	refill.Lanes, refill.Keys, refill.Holds = want.Recovered.Lanes, want.Recovered.Keys, &want.Recovered.Holds

@@ -54,12 +54,12 @@ func (s *fixture) claimAt(rangeID uuid.UUID, now time.Time) *owner {
 }
 
 func (o *owner) rangeEpoch() store.RangeEpoch {
-	return store.RangeEpoch{Range: o.rangeID, Epoch: o.epoch}
+	return store.RangeEpoch{Range: o.rangeID, Epoch: o.epoch, N: o.n}
 }
 
-// InAnyEpoch is the range for a test that reads it whoever has claimed it.
-func InAnyEpoch(rangeID uuid.UUID) store.RangeEpoch {
-	return store.RangeEpoch{Range: rangeID, Epoch: math.MaxUint64}
+// anyone reads the range whoever has claimed it.
+func anyone(s *fixture, rangeID uuid.UUID) *owner {
+	return &owner{fixture: s, rangeID: rangeID, epoch: store.InAnyEpoch(rangeID).Epoch}
 }
 
 // batch returns the next batch of the range, without records.
@@ -80,7 +80,7 @@ func (o *owner) try(b store.Batch) error { return o.store.Flush(o.Context(), b) 
 // load reads the range, its lanes and keys sorted. The bodies of answers are read one by one, as for a repeat.
 func (o *owner) load() store.Recovered {
 	o.Helper()
-	r, err := o.store.Load(o.Context(), o.rangeID)
+	r, err := o.store.Load(o.Context(), o.rangeEpoch())
 	require.NoError(o, err)
 	for i, key := range r.Keys {
 		answer, err := o.store.Answer(o.Context(), o.rangeEpoch(), key.Name)

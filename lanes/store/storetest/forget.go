@@ -76,7 +76,7 @@ func (o *owner) fill() (last store.Batch) {
 // requireNothing requires that nothing of the range can be read, in any epoch; last is what was flushed last.
 func (s *forgetFixture) requireNothing(rangeID uuid.UUID, last store.Batch) {
 	s.Helper()
-	o := &owner{fixture: s.fixture, rangeID: rangeID, epoch: InAnyEpoch(rangeID).Epoch}
+	o := &owner{fixture: s.fixture, rangeID: rangeID, epoch: store.InAnyEpoch(rangeID).Epoch}
 	require.Equal(s, saved{
 		Recovered: normalize(store.Recovered{}), Events: []lanes.Logged{}, History: []lanes.Ended{},
 		Acts: []lanes.Act{},

@@ -1,7 +1,6 @@
 package storetest
 
 import (
-	"math"
 	"testing"
 	"time"
 
@@ -95,10 +94,10 @@ func OfVersion(t *testing.T, bench Bench, version int) {
 		}),
 		Events: was.Events, History: was.Ended, Acts: append([]lanes.Act{}, was.Acts...),
 	}
-	o := &owner{fixture: s, rangeID: was.Range, epoch: math.MaxUint64}
+	o := anyone(s, was.Range)
 	require.Equal(t, want, o.saved())
 	for _, ended := range was.Ended {
-		found, err := s.store.Ended(t.Context(), InAnyEpoch(was.Range), ended.Session.ID)
+		found, err := s.store.Ended(t.Context(), store.InAnyEpoch(was.Range), ended.Session.ID)
 		require.NoError(t, err)
 		assert.Equal(t, ended, found)
 	}

@@ -63,7 +63,7 @@ func concurrentFlushes(s *fixture) {
 				want[i].History = append(want[i].History, batch.Ended...)
 				want[i].Acts = append(want[i].Acts, batch.Acts...)
 				failures <- o.try(batch)
-				_, err := s.store.Load(s.Context(), o.rangeID)
+				_, err := s.store.Load(s.Context(), o.rangeEpoch())
 				failures <- err
 			}
 		})

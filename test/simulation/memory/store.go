@@ -71,17 +71,15 @@ func (s *Server) claim(rangeID uuid.UUID, by store.Node, now time.Time) *rangeDa
 }
 
 // Load implements store.Store.
-func (s *Store) Load(ctx context.Context, rangeID uuid.UUID) (loaded store.Recovered, err error) {
-	end, err := s.begin(ctx)
+func (s *Store) Load(ctx context.Context, of store.RangeEpoch) (loaded store.Recovered, err error) {
+	err = s.read(ctx, of, func(r *rangeData, d *decoder) { loaded = r.load(d) })
 	if err != nil {
-		return loaded, err
+		return store.Recovered{}, err
 	}
-	defer end()
-	r := s.server.data.ranges[rangeID]
-	if r == nil {
-		return loaded, nil
-	}
-	d := s.decoder(rangeID)
+	return loaded, nil
+}
+
+func (r *rangeData) load(d *decoder) (loaded store.Recovered) {
 	loaded.LastEvent, loaded.LastEnded, loaded.LastAct = r.LastEvent, r.LastEnded, r.LastAct
 	if r.checkpoint != nil {
 		loaded.Checkpoint = decode[lanes.Checkpoint](d, "the checkpoint", r.checkpoint)
@@ -101,10 +99,7 @@ func (s *Store) Load(ctx context.Context, rangeID uuid.UUID) (loaded store.Recov
 			loaded.Pending = append(loaded.Pending, decode[lanes.Logged](d, fmt.Sprint("event ", e.cursor), e.record))
 		}
 	}
-	if d.err != nil {
-		return store.Recovered{}, d.err
-	}
-	return loaded, nil
+	return loaded
 }
 
 // decoder notes the first record that cannot be read.
@@ -151,8 +146,8 @@ func (s *Store) read(ctx context.Context, of store.RangeEpoch, visit func(r *ran
 	if r == nil {
 		r = newRange()
 	}
-	if r.Epoch > of.Epoch {
-		return fmt.Errorf("%w: its epoch is %d, this one is %d", store.ErrFenced, r.Epoch, of.Epoch)
+	if err := of.Check(r.Epoch, r.N); err != nil {
+		return err
 	}
 	d := s.decoder(of.Range)
 	visit(r, d)
