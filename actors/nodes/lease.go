@@ -52,13 +52,13 @@ func (l *lease) isLive(run uuid.UUID) bool {
 	return slices.ContainsFunc(l.all, func(other store.Lease) bool { return other.Run == run })
 }
 
-// renewed takes over what the store has answered to a renewal that was sent at that time. After a fail-over
-// the new server may lack the last renewals of nodes that live: they get a TTL to renew, as after a gap, also by a
-// node that has started since.
-func (l *lease) renewed(sent time.Time, asked store.Lease, answer store.Leases) {
+// renewed takes over what the store has answered to a renewal, which was sent and answered at these times. After a
+// fail-over the new server may lack the last renewals of nodes that live: they get a TTL to renew, as after a gap, also
+// by a node that has started since.
+func (l *lease) renewed(sent, answered time.Time, asked store.Lease, answer store.Leases) {
 	if l.since.IsZero() || !answer.Continued || answer.Server != l.server {
 		l.lost = l.lost || !l.askedAt.IsZero() || answer.ServerIsNew
-		l.since = sent
+		l.since = answered
 	}
 	l.all, l.askedAt, l.held, l.server = answer.Live, sent, true, answer.Server
 	var nodes []string
@@ -106,6 +106,7 @@ func (k *Keeper) renew(ctx context.Context) {
 	defer cancel()
 	sent := time.Now()
 	answer, err := k.Store.Renew(limited, asked, k.TTL)
+	answered := time.Now()
 	if ctx.Err() != nil {
 		return
 	}
@@ -113,7 +114,7 @@ func (k *Keeper) renew(ctx context.Context) {
 	if err != nil {
 		k.lease.failed()
 	} else {
-		k.lease.renewed(sent, asked, answer)
+		k.lease.renewed(sent, answered, asked, answer)
 	}
 	after := k.lease
 	moved := err == nil && before.server != "" && before.server != answer.Server

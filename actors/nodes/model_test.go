@@ -54,9 +54,9 @@ func newModelNodes(t *testing.T, seed int) *modelNodes {
 		m.clocks[i] = start
 	}
 	// Node 0 has held its lease for long.
-	m.leases[0].renewed(start.Add(-ttl), m.lease(1, false),
+	m.leases[0].renewed(start.Add(-ttl), start.Add(-ttl), m.lease(1, false),
 		store.Leases{Live: []store.Lease{m.lease(1, false)}, Server: "0"})
-	m.leases[0].renewed(start, m.lease(1, false), store.Leases{
+	m.leases[0].renewed(start, start, m.lease(1, false), store.Leases{
 		Live: []store.Lease{m.lease(1, false)}, Server: "0",
 		Continued: true,
 	})
@@ -92,12 +92,13 @@ func (m *modelNodes) do(s ownership.Step, decisions map[int]int) {
 			}
 		}
 		l := &m.leases[node]
-		l.renewed(m.clocks[node], m.lease(self, n[3]&(1<<(self-1)) != 0), answer)
+		l.renewed(m.clocks[node], m.clocks[node], m.lease(self, n[3]&(1<<(self-1)) != 0), answer)
 		m.same(n[5] == 1, l.lost, "there was a gap")
 	case "ttl": // node: for a TTL its renewals have been continued
 		l := &m.leases[n[0]]
 		m.clocks[n[0]] = m.clocks[n[0]].Add(ttl)
-		l.renewed(m.clocks[n[0]], store.Lease{}, store.Leases{Live: l.all, Server: l.server, Continued: true})
+		now := m.clocks[n[0]]
+		l.renewed(now, now, store.Lease{}, store.Leases{Live: l.all, Server: l.server, Continued: true})
 	case "renewal_fails":
 		m.leases[n[0]].failed()
 	case "ended": // the node, if it lives, knows by its clock that it was slow
