@@ -158,6 +158,41 @@ func TestFailoverBySentinel(t *testing.T) {
 	c.judge()
 }
 
+// A planned failover, without wait_replicas: the old master goes on for some TTLs, until the Sentinel makes it a
+// replica, and keeps its connections. All nodes live: no range changes its owner, and nothing acknowledged is lost.
+func TestAPlannedFailoverBySentinel(t *testing.T) {
+	t.Parallel()
+	master := redistest.Start(t)
+	redistest.StartReplica(t, master)
+	sentinel := redistest.StartSentinel(t, "main", master)
+	waitReplicas(t, sentinel, 1)
+	c := newCluster(t, settings{
+		ttl: 2 * time.Second, ranges: 60,
+		store: "redis://" + sentinel.Addr() + "/0?master_name=main&read_timeout=1s",
+	})
+	for _, n := range c.nodes { // apart, so that not all of them make their connections anew at the same time
+		c.start(n)
+		time.Sleep(3 * time.Second)
+	}
+	c.sellLong()
+	c.waitBalanced()
+	defer c.work()()
+	time.Sleep(2 * time.Second)
+	changes := c.ownershipChanges()
+	still, stop := c.stillness(c.nodes...)
+	defer stop()
+
+	askSentinel(t, sentinel, "the failover begins", func(client *goredis.SentinelClient) bool {
+		return client.Failover(t.Context(), "main").Err() == nil
+	})
+	waitPromoted(t, sentinel, master)
+	c.sleep(4)
+	if still() < c.ttl/2 {
+		require.Equal(t, changes, c.ownershipChanges(), "a range was dropped, or claimed")
+	}
+	c.judge()
+}
+
 // askSentinel waits until arrived returns true, which asks the Sentinel.
 func askSentinel(t *testing.T, sentinel *redistest.Server, wanted string, arrived func(*goredis.SentinelClient) bool) {
 	client := goredis.NewSentinelClient(&goredis.Options{Addr: sentinel.Addr()})
@@ -195,7 +230,7 @@ func waitWrites(t *testing.T, master *redistest.Server, replicas int) {
 	})
 }
 
-// waitPromoted waits until the Sentinel has another master than that, which was killed.
+// waitPromoted waits until the Sentinel has another master than that, which was killed, or gives way.
 func waitPromoted(t *testing.T, sentinel, former *redistest.Server) {
 	redistest.SetDownAfter(t, sentinel, "main", 5*time.Second)
 	defer redistest.SetDownAfter(t, sentinel, "main", redistest.DownAfter)

@@ -106,6 +106,9 @@ func (n *Nodes) lease(ctx context.Context, l store.Lease, ttl time.Duration, sin
 		return nil, err
 	}
 	r, err := call(ctx, n.store, func(ctx context.Context) (reply, error) {
+		if ttl > 0 {
+			n.store.server.sentinels.renewing(ctx, ttl)
+		}
 		return leaseScript.Run(ctx, n.client, []string{leasesKey, serverKey}, l.Run.String(), ttl.Milliseconds(),
 			l.Digest, since, record).Slice()
 	})

@@ -1,12 +1,16 @@
 package redis_test
 
 import (
+	"crypto/tls"
 	"errors"
 	"net"
+	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/alicebob/miniredis/v2/server"
 	"github.com/google/uuid"
 	goredis "github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/assert"
@@ -169,8 +173,8 @@ func TestAfterAFailoverNothingIsClaimedByWhatWasKnownBefore(t *testing.T) {
 
 	by.Server = after.Server
 	require.NoError(t, n.Claim(t.Context(), by, free)[0].Err)
-	time.Sleep(2 * time.Millisecond)
-	long, err := n.Renew(t.Context(), lease, time.Millisecond)
+	time.Sleep(time.Second + 2*time.Millisecond)
+	long, err := n.Renew(t.Context(), lease, time.Second)
 	require.NoError(t, err)
 	require.False(t, long.ServerIsNew, "it has had the leases for a whole TTL")
 }
@@ -266,4 +270,106 @@ func TestAMasterThatIsAReplicaIsNotRead(t *testing.T) {
 	require.NoError(t, admin.Do(t.Context(), "REPLICAOF", "NO", "ONE").Err())
 	require.Eventually(t, func() bool { return o.flush(t.Context()) == nil }, patience, tick)
 	o.saved()
+}
+
+// planned fails over while the old master lives on: the Sentinel makes it a replica some seconds after it has named
+// the new one. It calls meanwhile until the Sentinel names that one.
+func (w watchedServers) planned(t *testing.T, meanwhile func()) {
+	t.Helper()
+	inSync(t, w.master, w.replica)
+	asked := w.ask(t)
+	require.NoError(t, asked.Failover(t.Context(), "main").Err())
+	require.Eventually(t, func() bool {
+		found, err := asked.GetMasterAddrByName(t.Context(), "main").Result()
+		if err == nil && net.JoinHostPort(found[0], found[1]) == w.replica.Addr() {
+			return true
+		}
+		meanwhile()
+		return false
+	}, 30*time.Second, tick)
+}
+
+// A failover while the old master lives on, with connections to it that work. A node that lives renews its lease at
+// the new master and saves there. If not, the others would take its ranges over a TTL later, without what the old
+// master has acknowledged.
+func TestAfterAPlannedFailoverANodeIsWithTheNewMasterAtOnce(t *testing.T) {
+	t.Parallel()
+	w := watch(t)
+	o := own(t, open(t, w.url("&read_timeout=1s")))
+	n, lease := nodesOf(t, o.store), store.Lease{Node: newNode("a")}
+	renew := func() store.Leases {
+		leases, err := n.Renew(t.Context(), lease, time.Minute)
+		require.NoError(t, err)
+		return leases
+	}
+	before := renew()
+	o.save(o.next())
+	w.planned(t, func() { renew() })
+
+	require.NotEqual(t, before.Server, renew().Server)
+	require.NoError(t, o.flush(t.Context()))
+	require.Equal(t, "2", client(t, w.replica.URL()).HGet(t.Context(), o.keys("meta"), "n").Val())
+}
+
+// A node that stood still during the failover, and has not renewed its lease since, does not save at the old master.
+func TestANodeThatStoodStillAsksForTheMasterBeforeItSaves(t *testing.T) {
+	t.Parallel()
+	w := watch(t)
+	o := own(t, open(t, w.url("&read_timeout=1s")))
+	n, ttl := nodesOf(t, o.store), time.Second
+	_, err := n.Renew(t.Context(), store.Lease{Node: newNode("a")}, ttl)
+	require.NoError(t, err)
+	o.save(o.next())
+	w.planned(t, func() {})
+	time.Sleep(ttl)
+
+	require.NoError(t, o.flush(t.Context()))
+	require.Equal(t, "2", client(t, w.replica.URL()).HGet(t.Context(), o.keys("meta"), "n").Val())
+}
+
+// A Sentinel that has not heard of a failover names the old master on. The others outvote it.
+func TestTheMasterIsWhatMostSentinelsName(t *testing.T) {
+	t.Parallel()
+	former, master := redistest.Start(t), redistest.Start(t)
+	url := "redis://" + redistest.StartSentinel(t, "main", former).Addr() + "?master_name=main"
+	for range 2 {
+		url += "&addr=" + redistest.StartSentinel(t, "main", master).Addr()
+	}
+	for range 10 {
+		own(t, open(t, url))
+	}
+	require.Empty(t, client(t, former.URL()).Keys(t.Context(), "*").Val())
+}
+
+// So it is with TLS, where the client does not see of itself that a connection is to be used no more.
+func TestNoConnectionWithTLSToAFormerMasterIsUsed(t *testing.T) {
+	t.Parallel()
+	certificate := httptest.NewTLSServer(nil)
+	defer certificate.Close()
+	encrypted := func(server string) string {
+		listener, err := tls.Listen("tcp", "127.0.0.1:0", certificate.TLS)
+		require.NoError(t, err)
+		return startProxyOn(t, listener, server).listener.Addr().String()
+	}
+	var named atomic.Value // the master's address
+	named.Store(encrypted(redistest.Start(t).Addr()))
+	sentinel, err := server.NewServer("127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(sentinel.Close)
+	require.NoError(t, sentinel.Register("SENTINEL", func(c *server.Peer, _ string, _ []string) {
+		host, port, _ := net.SplitHostPort(named.Load().(string))
+		c.WriteStrings([]string{host, port})
+	}))
+	n := nodesOf(t, open(t, "rediss://"+encrypted(sentinel.Addr().String())+"?master_name=main&skip_verify=true"))
+	lease := store.Lease{Node: newNode("a")}
+	before, err := n.Renew(t.Context(), lease, time.Minute)
+	require.NoError(t, err)
+	again, err := n.Renew(t.Context(), lease, time.Minute)
+	require.NoError(t, err)
+	require.True(t, again.Continued)
+
+	named.Store(encrypted(redistest.Start(t).Addr()))
+	after, err := n.Renew(t.Context(), lease, time.Minute)
+	require.NoError(t, err)
+	require.NotEqual(t, before.Server, after.Server)
 }

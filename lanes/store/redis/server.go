@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -72,6 +73,11 @@ func parse(text string) (server, error) {
 	}}
 	if err := s.setOptions(u, ownValues); err != nil {
 		return server{}, err
+	}
+	if s.master != "" {
+		s.sentinels = &sentinels{
+			server: s, connect: dialer(s.options.DialTimeout, s.options.TLSConfig), lasts: answerLasts,
+		}
 	}
 	return s, nil
 }
@@ -142,7 +148,8 @@ type server struct {
 
 	master                         string // its name with the Sentinels; empty without them
 	sentinelUser, sentinelPassword string
-	replicas                       int // that must have a flush before it is acknowledged
+	sentinels                      *sentinels // shared by all clients; nil without a master's name
+	replicas                       int        // that must have a flush before it is acknowledged
 }
 
 // client makes a client with that many connections to each node, and calls prepare with each new connection
@@ -154,11 +161,9 @@ func (s server) client(
 	o := s.options
 	o.ReadTimeout = cmp.Or(max(0, o.ReadTimeout), readTimeout)
 	o.MaxRetries, o.MaxRedirects = -1, -1
-	dial := dialer(o.DialTimeout, o.TLSConfig)
-	o.Dialer, o.DialerRetries = markNotConnected(dial), 1
-	if s.master != "" {
-		o.Addrs, o.Dialer, o.ConnMaxLifetime = []string{s.address},
-			markNotConnected((&sentinels{server: s, connect: dial}).dial), masterLifetime
+	o.Dialer, o.DialerRetries = markNotConnected(dialer(o.DialTimeout, o.TLSConfig)), 1
+	if s.sentinels != nil {
+		o.Addrs, o.Dialer = []string{s.address}, markNotConnected(s.sentinels.dial)
 	}
 	o.PoolSize, o.PipelinePoolSize = connections, -1
 	if prepare != nil {
@@ -208,12 +213,15 @@ type notConnectedError struct{ err error }
 func (e *notConnectedError) Error() string { return e.err.Error() }
 func (e *notConnectedError) Unwrap() error { return e.err }
 
-// masterLifetime is how long a connection is used before the Sentinels are asked again. It limits how long
-// flushes go to an old master that the gateway reaches and the Sentinels do not.
-const masterLifetime = 10 * time.Second
+// answerLasts is how long connections are used before the Sentinels are asked again. It limits how long flushes go
+// to an old master that the gateway reaches and the Sentinels do not. With leases it is less (sentinels.renewing).
+const answerLasts = 10 * time.Second
 
-// sentinels name the master. They are asked for each new connection: after a failover the connections to the old
-// master fail, and their successors go to the new one.
+// agreeWithin is how long the other Sentinels have to answer, once one has.
+const agreeWithin = 100 * time.Millisecond
+
+// sentinels name the master. They are asked for each new connection, and before each renewal of a lease: an old
+// master may live on for long after a failover, and keep its connections.
 //
 // go-redis's own failover client asks only the Sentinel that answered first. While that one hangs, no connection
 // is made at all, although others answer; a Sentinel that hangs from the beginning holds up the first connection,
@@ -223,32 +231,121 @@ type sentinels struct {
 	server
 	connect dialFunc
 
-	mu   sync.Mutex
-	last string // address of the master in the latest answer
+	mu      sync.Mutex
+	named   string        // address of the master in the newest answer
+	namedAt time.Time     // when the question was asked that it answers
+	askedAt time.Time     // when the newest question was asked, also one that no Sentinel has answered
+	lasts   time.Duration // how long after that connections are used
 }
 
-// dial connects to the master. While no Sentinel answers, it uses the latest answer.
-func (s *sentinels) dial(ctx context.Context, network, _ string) (net.Conn, error) {
-	address, err := s.find(ctx)
-	s.mu.Lock()
-	if err == nil {
-		s.last = address
+// renewing asks for the master before a lease is renewed for that long. Others take the ranges of a node over a TTL
+// after a failover: one that has stood still, and has not asked, uses no connection by then before it has asked again.
+func (s *sentinels) renewing(ctx context.Context, ttl time.Duration) {
+	if s == nil {
+		return
 	}
-	last := s.last
+	s.mu.Lock()
+	s.lasts = min(answerLasts, 3*ttl/5)
 	s.mu.Unlock()
-	if last == "" {
+	_, _ = s.ask(ctx)
+}
+
+// serves reports whether an exchange may begin with the server at that address.
+func (s *sentinels) serves(address string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return address == s.named && time.Since(s.askedAt) < s.lasts
+}
+
+// dial connects to the master. While no Sentinel answers, it uses the newest answer.
+func (s *sentinels) dial(ctx context.Context, network, _ string) (net.Conn, error) {
+	address, err := s.ask(ctx)
+	if address == "" {
 		return nil, err
 	}
-	connection, dialErr := s.connect(ctx, network, last)
+	connection, dialErr := s.connect(ctx, network, address)
 	if dialErr != nil {
 		return nil, errors.Join(err, dialErr)
 	}
-	return connection, nil
+	return &masterConnection{connection, s, address}, nil
 }
 
-// find asks all Sentinels at once and gives the first answer: one that is down or hangs delays nothing.
+// ask asks for the master's address. The error says why no Sentinel answers: the address is that of the newest
+// answer then, or empty.
+func (s *sentinels) ask(ctx context.Context) (address string, err error) {
+	s.mu.Lock()
+	within := min(s.options.DialTimeout/2, s.lasts/3)
+	s.mu.Unlock()
+	limited, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	asked := time.Now()
+	address, err = s.find(limited)
+	return s.note(asked, within, address, err), err
+}
+
+// note notes what has become of a question that was to be answered within that time, and returns the address of the
+// newest answer. The time that was waited in vain does not count, but no more than that: the process may have stood
+// still.
+func (s *sentinels) note(asked time.Time, within time.Duration, address string, err error) (named string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case err != nil:
+		asked = asked.Add(min(time.Since(asked), within))
+	case !asked.Before(s.namedAt):
+		s.named, s.namedAt = address, asked
+	}
+	if asked.After(s.askedAt) {
+		s.askedAt = asked
+	}
+	return s.named
+}
+
+// masterConnection is a connection to a server that the Sentinels have named. No exchange begins on it once that
+// serves no more.
+type masterConnection struct {
+	net.Conn
+	sentinels *sentinels
+	address   string
+}
+
+var errOfBefore = errors.New("the connection is to a master of before, or no Sentinel was asked for long")
+
+// SyscallConn is asked for by the client as it takes the connection from its pool: after an error it makes a new one.
+func (c *masterConnection) SyscallConn() (syscall.RawConn, error) {
+	if !c.sentinels.serves(c.address) {
+		return nil, errOfBefore
+	}
+	if plain, isPlain := c.Conn.(syscall.Conn); isPlain {
+		return plain.SyscallConn()
+	}
+	return encrypted{}, nil
+}
+
+// Write ends a subscription too, which is taken from no pool.
+func (c *masterConnection) Write(sent []byte) (int, error) {
+	if !c.sentinels.serves(c.address) {
+		return 0, errOfBefore
+	}
+	return c.Conn.Write(sent)
+}
+
+// encrypted stands for a connection with TLS: below that the client has nothing to look for.
+type encrypted struct{}
+
+// Control implements syscall.RawConn.
+func (encrypted) Control(func(fd uintptr)) error { return nil }
+
+// Read implements syscall.RawConn.
+func (encrypted) Read(func(fd uintptr) bool) error { return nil }
+
+// Write implements syscall.RawConn.
+func (encrypted) Write(func(fd uintptr) bool) error { return nil }
+
+// find asks all Sentinels at once, and gives the address that most of them name: one that has not heard of a failover
+// decides nothing. One that is down or hangs delays nothing for long.
 func (s *sentinels) find(ctx context.Context) (address string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, s.options.DialTimeout/2)
+	ctx, cancel := context.WithCancel(ctx) // once there is an answer, the others are not waited for
 	defer cancel()
 	type answer struct {
 		address string
@@ -257,23 +354,42 @@ func (s *sentinels) find(ctx context.Context) (address string, err error) {
 	answers := make(chan answer, len(s.options.Addrs))
 	for _, sentinel := range s.options.Addrs {
 		go func() {
-			address, err := s.ask(ctx, sentinel)
+			address, err := s.askOne(ctx, sentinel)
 			answers <- answer{address, err}
 		}()
 	}
+	votes := map[string]int{}
 	var errs []error
+	var late <-chan time.Time
 	for range s.options.Addrs {
-		a := <-answers
-		if a.err == nil {
-			return a.address, nil
+		select {
+		case a := <-answers:
+			if a.err != nil {
+				errs = append(errs, a.err)
+				continue
+			}
+			votes[a.address]++
+			if votes[a.address] > votes[address] {
+				address = a.address
+			}
+			if votes[address] > len(s.options.Addrs)/2 {
+				return address, nil
+			}
+			if late == nil {
+				late = time.After(agreeWithin)
+			}
+		case <-late:
+			return address, nil
 		}
-		errs = append(errs, a.err)
 	}
-	return "", errors.Join(errs...)
+	if address == "" {
+		return "", errors.Join(errs...)
+	}
+	return address, nil
 }
 
-// ask asks one Sentinel.
-func (s *sentinels) ask(ctx context.Context, sentinel string) (address string, err error) {
+// askOne asks one Sentinel.
+func (s *sentinels) askOne(ctx context.Context, sentinel string) (address string, err error) {
 	client := goredis.NewSentinelClient(&goredis.Options{
 		Addr: sentinel, Username: s.sentinelUser, Password: s.sentinelPassword,
 		DialTimeout: s.options.DialTimeout, DialerRetries: 1, ContextTimeoutEnabled: true,
