@@ -13,12 +13,12 @@
 //
 // The files call each other in one direction, each those below it:
 //
-//	the process       gateway.go, recover.go, reload.go, drop.go, refusal.go, ownership.go, health.go
-//	what is asked     commands.go, batch.go, starts.go, reservation.go, ceasefire.go, observe.go, operate.go
-//	the range's actor rangeactor.go, and its part of ceasefire.go
-//	the lane's actor  lane.go, link.go, move.go, together.go, which call each other; queue.go, reports.go, connection.go
-//	what they pass on request.go, spans.go, ticket.go, barrier.go
-//	what they know    range.go, settings.go, addresses.go
+//	the process        gateway.go, recover.go, reload.go, drop.go, refusal.go, ownership.go, health.go
+//	what is asked      commands.go, batch.go, starts.go, reservation.go, ceasefire.go, observe.go, operate.go
+//	the range's actor  rangeactor.go, and its part of ceasefire.go
+//	the lane's actor   lane.go, link.go, move.go, together.go: these call each other. queue.go, reports.go, connection.go
+//	what they pass on  request.go, spans.go, ticket.go, barrier.go
+//	what they know     range.go, settings.go, addresses.go
 package actors
 
 import (

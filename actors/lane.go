@@ -458,9 +458,10 @@ func (l *laneActor) closeAhead(cause *request) {
 	}
 }
 
-// closedOn is the lane that what closes is decided on, as it has to wait: the lane in force, or the pending change if
-// that closes, as the hardware has it already. Any other pending change may never be saved, so the hardware must not
-// learn of it. A lane that is not loaded yet is as the board shows it, and held if its hardware is to be.
+// closedOn returns the lane on which a request that closes and has to wait is decided. That is the lane in force, or
+// the pending change if that closes, as the hardware has it already. Any other pending change may never be saved, so
+// the hardware must not learn of it. A lane that is not loaded yet is taken as the board shows it, and as held if its
+// hardware is to be held.
 func (l *laneActor) closedOn() lanes.Lane {
 	switch {
 	case !l.loaded:
@@ -474,7 +475,7 @@ func (l *laneActor) closedOn() lanes.Lane {
 	return l.lane
 }
 
-// takesEffect reports whether the request, which closes and waits, is in force on the hardware. One that is not is
+// takesEffect reports whether the waiting request, which closes, is in force on the hardware. One that is not is
 // answered once it is decided.
 func (l *laneActor) takesEffect(q *request) bool { return l.queue.takesEffect(q, l.closedOn(), l.now) }
 
