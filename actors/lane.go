@@ -397,6 +397,9 @@ func (l *laneActor) process(q *request) {
 		l.answer(&pendingSave{request: q, change: change})
 		return
 	}
+	if end, settles := q.command.(lanes.Settle); settles && !l.lane.Requested(end) {
+		q.events = nil // who asked gave up before it was known that its request was not saved
+	}
 	l.close(q, change)
 	l.save(q, change)
 }
@@ -461,13 +464,16 @@ func (l *laneActor) closeAhead(cause *request) {
 // closedOn returns the lane on which a request that closes and has to wait is decided. That is the lane in force, or
 // the pending change if that closes, as the hardware has it already. Any other pending change may never be saved, so
 // the hardware must not learn of it. A lane that is not loaded yet is taken as the board shows it, and as held if its
-// hardware is to be held.
+// hardware is to be held, or a hold lies over it.
 func (l *laneActor) closedOn() lanes.Lane {
 	switch {
 	case !l.loaded:
 		shown, _ := l.r.board.LaneStatus(l.id)
+		place, _ := l.r.settings().place(l.id)
 		lane := shown.Lane
-		lane.ID, lane.Held = l.id, lane.Held || l.link.line.WantsHold()
+		lane.ID = l.id
+		// This life may not have heard of a hold over it.
+		lane.Held = lane.Held || l.link.line.WantsHold() || l.r.Holds().Over(place)
 		return lane
 	case l.pending != nil && l.pending.change.Closing:
 		return l.pending.change.Lane
@@ -498,12 +504,12 @@ func (l *laneActor) save(q *request, change lanes.Change) {
 		Kept:     p.kept,
 		Holds:    q.holds,
 		Acts:     q.acts(l.lane, change, l.r.settings()),
-		MustSave: change.Closing || q.uncharges(),
-		Awaited:  q.reply != nil,
-		Gathers:  q.begins(),
-		Trace:    q.traceID(),
-		Span:     q.span(),
-		Done:     p.outcome,
+		MustSave: change.Closing || q.uncharges(), WhenSaved: q.uncharges(),
+		Awaited: q.reply != nil,
+		Gathers: q.begins(),
+		Trace:   q.traceID(),
+		Span:    q.span(),
+		Done:    p.outcome,
 	}
 	if change.Ended != nil {
 		w.Ended = []lanes.Ended{*change.Ended}

@@ -260,6 +260,43 @@ func TestWhatClosesAMovingSessionOutlivesARestart(t *testing.T) {
 	}
 }
 
+// A hold that is not saved outlives the restart of its lane: a pause that comes before the lane is loaded does not end
+// it on the hardware.
+func TestAHoldThatIsNotSavedOutlivesARestart(t *testing.T) {
+	for how, begin := range map[string]func(f *fixture){
+		"after a panic":  func(f *fixture) { f.panicLane(0) },
+		"by an operator": func(f *fixture) { f.restartLane(0) },
+	} {
+		t.Run(how, func(t *testing.T) {
+			runFixture(t, func(t *testing.T, f *fixture) {
+				session := f.create(0, 30)
+				f.advance(time.Minute)
+				release := f.blockFlushes()
+				f.runAsync(func() error { return f.tryModify(session, 5) })
+				held := f.startHold(f.laneScope(0))
+				f.advance(100 * time.Millisecond)
+				require.True(t, f.controller(0).Shown().Hold)
+				begin(f)
+				f.runAsync(func() error { return f.tryPause(session) })
+				f.advance(100 * time.Millisecond)
+				require.True(t, f.controller(0).Shown().Hold)
+				release()
+				f.awaitHold(held)
+				f.advance(time.Second)
+				f.requireHeld(0)
+				f.liftHold(f.laneScope(0))
+				require.False(t, f.controller(0).Shown().Hold)
+			})
+		})
+	}
+}
+
+// restartLane restarts a lane as an operator does.
+func (f *fixture) restartLane(i int) {
+	f.Helper()
+	require.NoError(f, f.RestartLane(f.requestContext(), "root", f.laneID(i)))
+}
+
 // onSession is the command about that session.
 func onSession(command lanes.Command, session uuid.UUID) lanes.Command {
 	switch c := command.(type) {

@@ -540,6 +540,52 @@ func TestWhatIsGivenBackComesFirst(t *testing.T) {
 	}
 }
 
+// What is given back is shown to the hardware once it is saved, also by a lane that begins anew meanwhile.
+func TestWhatIsGivenBackIsNotShownBeforeItIsSaved(t *testing.T) {
+	begins := map[string]func(f *fixture){
+		"after a panic":  func(f *fixture) { f.panicLane(0) },
+		"by an operator": func(f *fixture) { f.restartLane(0) },
+	}
+	for how, begin := range begins {
+		t.Run(how, func(t *testing.T) {
+			runFixture(t, func(t *testing.T, f *fixture) {
+				session := f.create(0, 30)
+				f.advance(time.Minute)
+				f.pause(session)
+				storeReturns := f.hangFlushesFrom(func(store.Batch) bool { return true })
+				f.runAsync(func() error {
+					return errorOf(f.On(f.Context(), session, lanes.Resume{Session: session}, nil))
+				})
+				f.advance(10 * time.Second)
+				hanging, hung := *f.store.hooked.Load(), make(chan struct{})
+				f.store.setHook(func(ctx context.Context, batch store.Batch, flush func() error) error {
+					if len(batch.Events) == 0 { // it gives back
+						<-hung
+					}
+					return hanging(ctx, batch, flush)
+				})
+				release := sync.OnceFunc(func() { close(hung) })
+				f.Cleanup(release)
+				storeReturns()
+				end := time.Now().Add(f.controller(0).Shown().Remaining)
+				begin(f)
+				f.advance(5 * time.Second)
+				require.True(t, f.isOpen(0))
+				require.WithinDuration(t, end, time.Now().Add(f.controller(0).Shown().Remaining), time.Millisecond)
+				stopped := f.runAsync(func() error { return f.tryStop(session) })
+				require.ErrorIs(t, <-stopped, lanes.ErrNotSaved)
+				require.False(t, f.isOpen(0))
+				release()
+				f.store.setHook(nil)
+				f.advance(triedWithin)
+				used := f.endedSession(session).Used
+				require.GreaterOrEqual(t, used, time.Minute+5*time.Second)
+				require.LessOrEqual(t, used, time.Minute+5*time.Second+triedWithin, "the 10 s are given back")
+			})
+		})
+	}
+}
+
 func TestAStopOverridesAMoveThatHangs(t *testing.T) {
 	for ending, resolution := range resolutions {
 		t.Run(ending, func(t *testing.T) {

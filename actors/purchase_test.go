@@ -516,6 +516,53 @@ func TestAPurchaseThatWasNeverSentIsNotRecordedAsSent(t *testing.T) {
 	}, withWebhook(pos))
 }
 
+// A lane begins anew while the purchase is being saved as sent, and the store refuses that: the event log has no
+// request, and no two events with one id.
+func TestARequestThatWasNotSavedIsNotInTheLog(t *testing.T) {
+	begins := map[string]func(f *fixture){
+		"after a panic":  func(f *fixture) { f.panicLane(0) },
+		"by an operator": func(f *fixture) { f.restartLane(0) },
+		"by an operator, twice": func(f *fixture) {
+			for range 2 {
+				f.restartLane(0)
+				f.advance(time.Millisecond)
+			}
+		},
+	}
+	for how, begin := range begins {
+		t.Run(how, func(t *testing.T) {
+			pos := &fakeWebhook{}
+			runFixture(t, func(t *testing.T, f *fixture) {
+				session := f.createWithPurchasing(0, 30)
+				refuse := make(chan struct{})
+				f.store.setHook(func(_ context.Context, batch store.Batch, flush func() error) error {
+					if savesRequest(batch) {
+						<-refuse
+						return store.ErrRefused
+					}
+					return flush()
+				})
+				f.buy(0, minutes(15))
+				begin(f)
+				f.advance(100 * time.Millisecond)
+				close(refuse)
+				f.advance(lastBackoff)
+				f.store.setHook(nil)
+				f.advance(lastBackoff)
+				f.pause(session)
+				require.Equal(t, lanes.Declined, f.shownPurchase(0).Phase)
+				require.Empty(t, pos.purchases())
+				require.Empty(t, f.purchaseLog())
+				logged := map[uuid.UUID]lanes.Kind{}
+				for _, e := range f.eventLog() {
+					require.NotContains(t, logged, e.Event.ID, "%s has the id of another event", e.Event.Kind)
+					logged[e.Event.ID] = e.Event.Kind
+				}
+			}, withWebhook(pos))
+		})
+	}
+}
+
 // A controller that was cut off reports a purchase long after it was made: the customer has given up.
 func TestAPurchaseThatIsReportedLateIsDeclined(t *testing.T) {
 	pos := &fakeWebhook{}

@@ -181,6 +181,15 @@ func (cmd Settle) settledPurchase(p *Purchase) *Purchase {
 	return settled
 }
 
+// Requested reports whether the purchase that cmd ends was saved as sent: its request is in the event log.
+func (l Lane) Requested(cmd Settle) bool {
+	p := l.OpenPurchase(cmd.Session, cmd.Purchase)
+	if s := l.Session; s != nil && s.ID == cmd.Session && s.Purchase.hasID(cmd.Purchase) {
+		p = s.Purchase
+	}
+	return p != nil && p.Event != uuid.Nil
+}
+
 // settle ends the latest purchase of the session on the lane.
 func (c *Change) settle(s Session, cmd Settle, now Instant) {
 	if s.Purchase.ID != cmd.Purchase || !s.Purchase.pending() {

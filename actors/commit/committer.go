@@ -76,7 +76,8 @@ type Write struct {
 	Kept   *lanes.KeptAnswer
 	Holds  *HoldRecord
 
-	MustSave  bool         // a closing change: kept until it is saved, also while the store is down
+	MustSave  bool         // kept until it is saved, also while the store is down: a closing change, in force meanwhile
+	WhenSaved bool         // with MustSave: nothing of it is in force until it is saved
 	Awaited   bool         // a client waits for the outcome
 	Gathers   bool         // lanes may save others of the same instant: one flush takes those that are under way
 	Cancelled *atomic.Bool // nil, or set once the write must not be made any more

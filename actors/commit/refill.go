@@ -18,8 +18,8 @@ type lookup struct {
 	reply func(lanes.Lane)
 }
 
-// LastSaved calls reply with the lane as it was last saved, or as a MustSave change left it, once no write of
-// the lane is under way that could still be rejected. A lane that was never saved has an id and nothing else.
+// LastSaved calls reply with the lane as it was last saved, or as a change that is in force before it is saved left it,
+// once no other write of the lane is under way. A lane that was never saved has an id and nothing else.
 // reply is called under the committer's lock and must not block.
 func (c *Committer) LastSaved(lane uuid.UUID, reply func(lanes.Lane)) {
 	c.mu.Lock()
@@ -40,7 +40,7 @@ func (c *Committer) answerLookups() {
 				if lane.ID != l.lane {
 					continue
 				}
-				if !w.MustSave {
+				if !w.MustSave || w.WhenSaved {
 					return false
 				}
 				last = lane

@@ -3,7 +3,6 @@ package supervised
 import (
 	"context"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -110,12 +109,10 @@ func (t *Tree) Poison(pid *actor.PID) *actor.Future { return t.System.Root.Poiso
 
 // Await waits until the actor of the future has stopped, or ctx ends.
 func Await(ctx context.Context, stopped *actor.Future) error {
-	var waiting sync.WaitGroup
-	waiting.Go(func() { _ = stopped.Wait() })
 	ended := make(chan struct{})
 	go func() {
-		waiting.Wait()
-		close(ended)
+		defer close(ended)
+		_ = stopped.Wait()
 	}()
 	select {
 	case <-ended:
