@@ -33,8 +33,8 @@ var defects = []struct{ name, file, sound, broken string }{
 		"case l.pending != nil && l.pending.change.Closing:", "case l.pending != nil:",
 	},
 	{
-		"a hold found on the hardware is forgotten while a lane loads", "actors/lane.go",
-		"lane.Held || l.link.line.WantsHold()", "false",
+		"a hold that is not saved is forgotten while a lane loads", "actors/lane.go",
+		"l.r.Holds().Over(place)", "l.r.Holds().Over(place) && l.loaded",
 	},
 	{
 		"holds are not brought back at a start", "actors/recover.go",

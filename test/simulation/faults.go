@@ -5,6 +5,9 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"rangegate/config"
+	"rangegate/test/simulation/memory"
 )
 
 // harm brings faults, some at the same time, until ctx ends, and ends them all.
@@ -36,7 +39,8 @@ func (w *world) harm(ctx context.Context) {
 
 func (w *world) oneMachine() *machine { return w.machines[w.draw(len(w.machines))] }
 
-// failOver replaces the store by a replica that lacks what was written last. An owner that lives has that,
+// failOver replaces the store by a replica that lacks what was written last, on half of the occasions while machines
+// are still connected to the master of before, and write to it what is lost with it. An owner that lives has that,
 // and writes it again; one that dies at the same time, or counts as dead, takes it along (docs/ownership.md).
 // So there is no such fault until the owners have had the time. Nor is one where an owner has given a range away
 // within what is lost: it takes its last writes along, too (docs/store.md). Nor while one that has claimed a range
@@ -51,12 +55,38 @@ func (w *world) failOver() {
 	if w.givenAway.Load() != givenAway || w.isRecalling() {
 		return
 	}
+	former, until := w.server.Former(), time.Now()
 	restore()
+	if w.draw(2) == 0 {
+		until = until.Add(outlived)
+		w.stayWith(former)
+	}
 	w.mu.Lock()
-	w.lost = append(w.lost, [2]time.Time{from, time.Now()})
+	w.lost = append(w.lost, [2]time.Time{from, until})
 	w.mu.Unlock()
 	w.trace("the store has failed over")
 	time.Sleep(refilled)
+}
+
+// outlived bounds for how long a gateway uses connections to the master of before that outlive a fail-over: a node
+// until its next renewal, or until 3/5 of a TTL after the newest (docs/ownership.md), one gateway alone for longer.
+const outlived = 3 * time.Second
+
+// stayWith has each machine go on with the master of before for a while, or not at all.
+func (w *world) stayWith(former *memory.Server) {
+	longest := outlived
+	if w.plan.nodes > 1 {
+		longest = config.MinNodesTTL * 3 / 5
+	}
+	for _, m := range w.machines {
+		if w.draw(3) == 0 {
+			continue
+		}
+		l, stays := m.life(), w.upTo(longest)
+		l.former.Store(former)
+		w.trace("%s is still connected to the master of before, for %v at most", m.name, stays)
+		time.AfterFunc(stays, func() { l.former.Store(nil) })
+	}
 }
 
 // refilled is how long the owners may need to write again what a fail-over has lost.

@@ -111,8 +111,9 @@ func (j *judge) lane(id uuid.UUID) *laneRecord {
 	return l
 }
 
-// flushed writes a batch of a machine, and notes what is saved by it at that instant.
-func (j *judge) flushed(from *machine, b store.Batch, write func() error) error {
+// flushed writes a batch of a machine, and notes what is saved by it at that instant; lost: on a server whose place
+// another one has taken.
+func (j *judge) flushed(from *machine, b store.Batch, lost bool, write func() error) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if err := write(); err != nil {
@@ -127,7 +128,10 @@ func (j *judge) flushed(from *machine, b store.Batch, write func() error) error 
 	}
 	if b.Holds != nil {
 		j.known[owned{b.Range, b.Epoch}] = *b.Holds
-		j.holds[b.Range] = *b.Holds // the release of a lane that is parked, and takes no request, is the range's alone
+		if !lost {
+			j.holds[b.Range] = *b.Holds
+		}
+		// the release of a lane that is parked, and takes no request, is the range's alone
 		for _, l := range j.lanes {
 			if l.of == b.Range && l.lifting && !b.Holds.Over(l.place) &&
 				(len(l.saved) == 0 || !l.saved[len(l.saved)-1].Held) {

@@ -7,9 +7,11 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"rangegate/lanes"
+	"rangegate/test/simulation/memory"
 )
 
 // machine is a computer on which one gateway runs. Everything that the gateway reaches passes io: while the
@@ -31,6 +33,8 @@ type life struct {
 	stopped  chan struct{} // closed when it is to stop
 	once     sync.Once
 	stopOnce sync.Once
+
+	former atomic.Pointer[memory.Server] // the master of before, which it is still connected to
 
 	mu      sync.Mutex
 	dead    bool

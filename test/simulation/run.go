@@ -58,6 +58,7 @@ func (w *world) run() {
 	for _, r := range w.ranges {
 		load.Go(func() { w.staff(ctx, r) })
 		load.Go(func() { w.relays(ctx, r) })
+		load.Go(func() { w.operators(ctx, r) })
 		for n := range checkoutsCount {
 			load.Go(func() { (&client{world: w, number: 500 + 10*r.number + n}).checkouts(ctx, r) })
 		}
@@ -317,7 +318,8 @@ func (w *world) judgeRecord() {
 			w.fail("range %d: session %s does not come out as it is on record: %s", r.number, d.Session, d.What)
 			w.trace("recorded: %+v, computed: %+v", d.Recorded, d.Computed)
 			for _, entry := range d.Events {
-				w.trace("event %d: %s %v %+v", entry.Cursor, entry.Event.Kind, entry.Event.At, entry.Event.Decision)
+				e := entry.Event
+				w.trace("event %d: %s %s %v %+v", entry.Cursor, e.ID, e.Kind, e.At, e.Decision)
 			}
 		})
 		for _, record := range history {

@@ -61,6 +61,17 @@ func (s *Server) Copy() (restore func()) {
 	}
 }
 
+// Former returns another server with everything that is stored now, and the same name: after a fail-over the master of
+// before, which goes on for whoever is still connected to it.
+func (s *Server) Former() *Server {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return &Server{
+		name: s.name, served: s.served, servesSince: s.servesSince, data: s.data.clone(),
+		watchers: map[chan store.Ownership]bool{},
+	}
+}
+
 // Wipe removes everything.
 func (s *Server) Wipe() {
 	s.mu.Lock()
