@@ -203,7 +203,7 @@ func TestWhatClosesReachesTheOwnerWhileOtherRequestsHang(t *testing.T) {
 				select {
 				case <-answer:
 					return
-				case <-time.After(10 * time.Millisecond):
+				case <-time.After(50 * time.Millisecond):
 				}
 			}
 		})
@@ -248,11 +248,11 @@ func TestWhatClosesReachesTheOwnerWhileOtherRequestsHang(t *testing.T) {
 				"token", someToken, "Authorization", "Bearer operator", "Cookie", asked.cookie)
 		}
 		response := ask()
-		// On a slow machine no connection to the owner may be made in time, when nothing was sent; and there may be
-		// room for a moment, until the others take it.
+		// On a slow machine no connection to the owner may be made in time, when nothing was sent, or no answer may
+		// come in time; and there may be room for a moment, until the others take it.
 		unclear := func() bool {
 			body := response.Body.String()
-			return strings.Contains(body, `"code":"not_owner"`) ||
+			return strings.Contains(body, `"code":"not_owner"`) || strings.Contains(body, `"code":"timeout"`) ||
 				!asked.closes && !strings.Contains(body, isFull)
 		}
 		for end := time.Now().Add(time.Minute); time.Now().Before(end) && unclear(); response = ask() {

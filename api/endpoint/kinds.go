@@ -283,7 +283,9 @@ func (k positive) parse(s string, form valueForm) (float64, bool) {
 	return n, err == nil && 0 < n && n <= k.highest && form != quoted
 }
 
-func (k positive) rule() string { return fmt.Sprintf("a number above 0 and up to %g", k.highest) }
+func (k positive) rule() string {
+	return "a number above 0 and up to " + strconv.FormatFloat(k.highest, 'f', -1, 64)
+}
 
 func (k positive) schema() *openapi3.Schema {
 	return numberSchema().WithExclusiveMinValue(0).WithMax(k.highest)

@@ -10,7 +10,7 @@ export const scene = JSON.parse(process.argv[2]);
 // more than half a minute until it showed its first state.
 export const PATIENCE = 120_000;
 
-const browser = await chromium.launch({ executablePath: scene.chromium, args: ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"] });
+const browser = await chromium.launch({ executablePath: scene.chromium, args: ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--in-process-gpu"] });
 const pages = [];
 
 // device is a browser of its own, in English unless options say something else.
