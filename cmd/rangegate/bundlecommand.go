@@ -154,13 +154,13 @@ func (b bundle) addLog(p *parts) {
 		}
 		from = file
 	}
-	content, err := newestLog(from)
+	content, err := newestLog(from, maxLog)
 	p.put("log.jsonl", content, errors.Join(err, from.Close()))
 }
 
-// newestLog returns the newest maxLog bytes in whole lines, of those that are not at level debug. Lines that are no
-// JSON, as the stacks of a crash, are part of it.
-func newestLog(from io.Reader) ([]byte, error) {
+// newestLog returns the newest lines, whole ones of at most so many bytes together, of those that are not at level
+// debug. Lines that are no JSON, as the stacks of a crash, are part of it.
+func newestLog(from io.Reader, most int) ([]byte, error) {
 	var kept []byte
 	lines := bufio.NewScanner(from)
 	lines.Buffer(nil, maxLines)
@@ -170,19 +170,19 @@ func newestLog(from io.Reader) ([]byte, error) {
 			continue
 		}
 		kept = append(append(kept, lines.Bytes()...), '\n')
-		if len(kept) > 2*maxLog {
-			kept = cutLines(kept)
+		if len(kept) > 2*most {
+			kept = cutLines(kept, most)
 		}
 	}
-	return cutLines(kept), lines.Err()
+	return cutLines(kept, most), lines.Err()
 }
 
-// cutLines returns whole lines at the end of the text, of at most maxLog bytes.
-func cutLines(text []byte) []byte {
-	if len(text) <= maxLog {
+// cutLines returns whole lines at the end of the text, of at most so many bytes.
+func cutLines(text []byte, most int) []byte {
+	if len(text) <= most {
 		return text
 	}
-	text = text[len(text)-maxLog:]
+	text = text[len(text)-most:]
 	return bytes.Clone(text[bytes.IndexByte(text, '\n')+1:])
 }
 
