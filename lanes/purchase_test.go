@@ -99,6 +99,21 @@ func TestASessionRemembersWhichOnesItGoesOnWith(t *testing.T) {
 	require.False(t, f.lane.Session.Continues(ended[32]))
 }
 
+// The outcome of a request belongs in the event log if the request does.
+func TestWhichPurchasesWereRequested(t *testing.T) {
+	f := newPurchaseFixture(t)
+	session, purchase := f.lane.Session.ID, uuid.New()
+	end := lanes.Settle{Session: session, Purchase: purchase, Phase: lanes.Declined}
+	require.False(t, f.lane.Requested(end), "there is none")
+	require.NoError(t, f.buy(purchase))
+	require.False(t, f.lane.Requested(end), "it waits to be sent")
+	require.NoError(t, f.decide(lanes.Request{Session: session, Purchase: purchase}))
+	require.True(t, f.lane.Requested(end))
+	require.False(t, f.lane.Requested(lanes.Settle{Session: session, Purchase: uuid.New()}), "another one")
+	require.NoError(t, f.decide(end))
+	require.False(t, f.lane.Requested(end), "it is settled")
+}
+
 // An integrator that was not reached sold nothing; one that was cut off, or did not answer in time, may have
 // sold something.
 func TestVerdicts(t *testing.T) {

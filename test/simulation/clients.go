@@ -340,6 +340,9 @@ func (c *client) isSaved(answer support.Answer, scope lanes.Scope, on bool) bool
 		c.fail("the answer to a hold: %v", err)
 	}
 	for _, lane := range reached.Confirmed {
+		if on {
+			c.judge.holdConfirmed(lane, scope, epoch)
+		}
 		// without a state since its power was cut it is locked
 		if shown := c.controller(lane).Shown(); on && !shown.Hold && shown.Revision > 0 &&
 			!c.judge.isOfBefore(epoch, lane) {

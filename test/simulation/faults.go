@@ -28,6 +28,7 @@ func (w *world) harm(ctx context.Context) {
 		{"a wall clock is set", func() { w.oneMachine().clk.step(w.upTo(4*time.Second) - 2*time.Second) }},
 		{"a clock drifts", func() { w.oneMachine().clk.drift(int64(w.draw(401) - 200)) }},
 		{"the webhook refuses", w.refuseEvents},
+		{"a lane panics", func() { w.oneMachine().clk.plantPanics(1) }},
 		{"the store fails over, and loses its last writes", w.failOver},
 	}
 	for sleep(ctx, 500*time.Millisecond+w.upTo(5*time.Second)) == nil {
@@ -72,17 +73,18 @@ func (w *world) failOver() {
 // until its next renewal, or until 3/5 of a TTL after the newest (docs/ownership.md), one gateway alone for longer.
 const outlived = 3 * time.Second
 
-// stayWith has each machine go on with the master of before for a while, or not at all.
+// stayWith has each machine go on with the master of before for a while, or not at all. A start that fails as its claim
+// was rolled back ends what it has served by then, and takes that along.
 func (w *world) stayWith(former *memory.Server) {
 	longest := outlived
 	if w.plan.nodes > 1 {
 		longest = config.MinNodesTTL * 3 / 5
 	}
 	for _, m := range w.machines {
-		if w.draw(3) == 0 {
+		l, stays := m.life(), w.upTo(longest)
+		if w.draw(3) == 0 || !l.serves.Load() {
 			continue
 		}
-		l, stays := m.life(), w.upTo(longest)
 		l.former.Store(former)
 		w.trace("%s is still connected to the master of before, for %v at most", m.name, stays)
 		time.AfterFunc(stays, func() { l.former.Store(nil) })

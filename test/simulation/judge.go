@@ -70,6 +70,10 @@ type laneRecord struct {
 	shown   uint64 // epoch of the state in force
 	line    sim.Shown
 	since   time.Time // of that
+
+	// confirmed is the epoch whose owner has said that this lane has confirmed a hold of staff, saved or not: until
+	// its end is asked for the hold stays as long as that owner does.
+	confirmed map[lanes.Scope]uint64
 }
 
 // wish is what is known of a hold that staff have asked for.
@@ -97,7 +101,7 @@ func newJudge(w *world) *judge {
 func (j *judge) lane(id uuid.UUID) *laneRecord {
 	l := j.lanes[id]
 	if l == nil {
-		l = &laneRecord{holds: map[lanes.Scope]wish{}}
+		l = &laneRecord{holds: map[lanes.Scope]wish{}, confirmed: map[lanes.Scope]uint64{}}
 		for _, r := range j.world.ranges {
 			if i := slices.Index(r.lanes, id); i >= 0 {
 				l.of, l.place = r.id, lanes.Place{ID: id}
@@ -240,7 +244,8 @@ func (j *judge) sent(from *machine, to link.Lane, state link.State) {
 	l := j.lane(to.ID)
 	j.world.trace("%s sends to lane %.4s in epoch %d: hold %v, %s", from.name, suffix(to.ID), to.Epoch, state.Hold,
 		brief(state.Session))
-	if l.pressed && !state.Hold && to.Epoch == l.newest && !from.frozen() && !j.knowsNoHold(l, to.Epoch) {
+	pressed := l.pressed || l.isConfirmed(to.Epoch)
+	if pressed && !state.Hold && to.Epoch == l.newest && !from.frozen() && !j.knowsNoHold(l, to.Epoch) {
 		j.world.fail("a hold over lane %s ended without its release: %s", suffix(to.ID), brief(state.Session))
 	}
 	s := state.Session
@@ -318,6 +323,18 @@ func (j *judge) shown(epoch uint64, lane uuid.UUID, s sim.Shown) {
 	j.lineShown(l, s)
 }
 
+// isConfirmed is true while the owner of that epoch has said that a hold is in force here.
+func (l *laneRecord) isConfirmed(epoch uint64) bool {
+	return slices.Contains(slices.Collect(maps.Values(l.confirmed)), epoch)
+}
+
+// holdConfirmed notes what the owner of that epoch has answered.
+func (j *judge) holdConfirmed(lane uuid.UUID, scope lanes.Scope, epoch uint64) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.lane(lane).confirmed[scope] = epoch
+}
+
 // isGranted is true while a hold is in force over the lane for certain.
 func (l *laneRecord) isGranted() bool {
 	for _, wish := range l.holds {
@@ -345,6 +362,7 @@ func (j *judge) wishedOver(id uuid.UUID, scope lanes.Scope, now wish, shown sim.
 	}
 	if now == 0 {
 		delete(l.holds, scope)
+		delete(l.confirmed, scope)
 	} else {
 		l.holds[scope] = now
 	}

@@ -34,6 +34,7 @@ type life struct {
 	once     sync.Once
 	stopOnce sync.Once
 
+	serves atomic.Bool                   // its start has succeeded
 	former atomic.Pointer[memory.Server] // the master of before, which it is still connected to
 
 	mu      sync.Mutex

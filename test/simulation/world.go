@@ -224,6 +224,7 @@ func (w *world) start(m *machine) {
 				Read: func() (config.Config, error) { return c, nil },
 			})
 			if err == nil {
+				l.serves.Store(true)
 				w.trace("%s serves", m.name)
 				<-ctx.Done()
 				w.trace("%s ends", m.name)
