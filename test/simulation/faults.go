@@ -59,8 +59,7 @@ func (w *world) failOver() {
 	former, until := w.server.Former(), time.Now()
 	restore()
 	if w.draw(2) == 0 {
-		until = until.Add(outlived)
-		w.stayWith(former)
+		until = until.Add(w.stayWith(former))
 	}
 	w.mu.Lock()
 	w.lost = append(w.lost, [2]time.Time{from, until})
@@ -69,14 +68,15 @@ func (w *world) failOver() {
 	time.Sleep(refilled)
 }
 
-// outlived bounds for how long a gateway uses connections to the master of before that outlive a fail-over: a node
-// until its next renewal, or until 3/5 of a TTL after the newest (docs/ownership.md), one gateway alone for longer.
-const outlived = 3 * time.Second
+// outlived bounds for how long a gateway uses connections to the master of before that outlive a fail-over: one gateway
+// alone until it has asked the Sentinels again (docs/store.md), a node until its next renewal, or until 3/5 of a TTL
+// after the newest (docs/ownership.md).
+const outlived = 10 * time.Second
 
-// stayWith has each machine go on with the master of before for a while, or not at all. A start that fails as its claim
-// was rolled back ends what it has served by then, and takes that along.
-func (w *world) stayWith(former *memory.Server) {
-	longest := outlived
+// stayWith has each machine go on with the master of before for a while, or not at all, and returns the longest such
+// time. A start that fails as its claim was rolled back ends what it has served by then, and takes that along.
+func (w *world) stayWith(former *memory.Server) (longest time.Duration) {
+	longest = outlived
 	if w.plan.nodes > 1 {
 		longest = config.MinNodesTTL * 3 / 5
 	}
@@ -89,6 +89,7 @@ func (w *world) stayWith(former *memory.Server) {
 		w.trace("%s is still connected to the master of before, for %v at most", m.name, stays)
 		time.AfterFunc(stays, func() { l.former.Store(nil) })
 	}
+	return longest
 }
 
 // refilled is how long the owners may need to write again what a fail-over has lost.
