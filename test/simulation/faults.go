@@ -65,7 +65,7 @@ func (w *world) failOver() {
 	w.lost = append(w.lost, [2]time.Time{from, until})
 	w.mu.Unlock()
 	w.trace("the store has failed over")
-	time.Sleep(refilled)
+	time.Sleep(time.Until(until) + refilled)
 }
 
 // outlived bounds for how long a gateway uses connections to the master of before that outlive a fail-over: one gateway
