@@ -398,7 +398,9 @@ func (l *laneActor) process(q *request) {
 		return
 	}
 	if end, settles := q.command.(lanes.Settle); settles && !l.lane.Requested(end) {
-		q.events = nil // who asked gave up before it was known that its request was not saved
+		// The request was not saved, so its event is not in the log and has no outcome there. Who settles did not know:
+		// the lane began anew before the outcome of that save.
+		q.events = nil
 	}
 	l.close(q, change)
 	l.save(q, change)

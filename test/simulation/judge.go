@@ -71,8 +71,8 @@ type laneRecord struct {
 	line    sim.Shown
 	since   time.Time // of that
 
-	// confirmed is the epoch whose owner has said that this lane has confirmed a hold of staff, saved or not: until
-	// its end is asked for the hold stays as long as that owner does.
+	// confirmed has, by hold of staff, the epoch whose owner has said that this lane has confirmed it, saved or not.
+	// Until staff ask for its end, the hold stays as long as that owner does.
 	confirmed map[lanes.Scope]uint64
 }
 
