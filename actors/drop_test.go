@@ -1,6 +1,8 @@
 package actors
 
 import (
+	"runtime"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -308,6 +310,36 @@ func TestClosingsThatAreLostAreInTheLog(t *testing.T) {
 		f.takeOver()
 		require.Equal(t, []uuid.UUID{session}, f.activeSessions(), "its new owner knows of no stop")
 	}, withLog(zerolog.New(&logs)))
+}
+
+// What is due on the lanes of a range between the store's refusal and the end of the range cannot be saved here any
+// more. It closes the fire line, and is not tried again and again.
+func TestWhatIsDueOnADroppedRangeIsNotTriedAgainAndAgain(t *testing.T) {
+	var log lineLimit
+	runFixture(t, func(t *testing.T, f *fixture) {
+		f.create(0, 1)
+		f.create(1, 30)
+		f.requireOpen(0, 1)
+		f.committer.Fence()
+		f.advance(5 * time.Minute)
+		require.Less(t, log.lines.Load(), int64(100))
+		f.requireOpen(1)
+		_, _ = f.Hold(f.requestContext(), rangeScope, "sam")
+		f.advance(time.Second)
+		f.requireOpen()
+		f.tellOwner()
+	}, withLog(zerolog.New(&log)))
+}
+
+// lineLimit is a log that ends the goroutine of whoever writes the 1,000th line. In a bubble the test would never end
+// otherwise.
+type lineLimit struct{ lines atomic.Int64 }
+
+func (l *lineLimit) Write(line []byte) (int, error) {
+	if l.lines.Add(1) >= 1000 {
+		runtime.Goexit()
+	}
+	return len(line), nil
 }
 
 // Between the store's refusal and the end of the range, which are two moments, the other process may have

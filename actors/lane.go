@@ -358,8 +358,11 @@ func (l *laneActor) enqueue(q *request) {
 	}
 }
 
-// busy reports whether no further change can be decided now.
-func (l *laneActor) busy() bool { return !l.loaded || l.pending != nil || l.ticket != nil }
+// busy reports whether no further change can be decided now. None is once it could not be saved any more, as another
+// process has claimed the range, or it has ended: what is due would be tried again and again.
+func (l *laneActor) busy() bool {
+	return !l.loaded || l.pending != nil || l.ticket != nil || l.r.committer.IsFenced() || l.r.life.Err() != nil
+}
 
 // waitsForStore reports whether it is the store, which is away, that no change can be decided for.
 func (l *laneActor) waitsForStore() bool {
