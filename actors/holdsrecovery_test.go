@@ -308,7 +308,10 @@ func TestTheEndOfAHoldIsBeingSavedAsItsRangeStops(t *testing.T) {
 		lifted := f.runAsync(func() error { return f.tryLiftHold(rangeScope) })
 		ctx, cancel := withDeadline(t, 300*time.Millisecond)
 		defer cancel()
-		stopped := f.runAsync(func() error { return f.gateway.StopRange(ctx, f.settings.Layout.Range) })
+		stopped := f.runAsync(func() error {
+			_, err := f.gateway.StopRange(ctx, f.settings.Layout.Range)
+			return err
+		})
 		require.ErrorIs(t, f.answerOf(lifted, 300*time.Millisecond), lanes.ErrTimeout)
 		release()
 		require.Error(t, f.answerOf(stopped, time.Second), "what was asked for is not known to be saved")

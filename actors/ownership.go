@@ -13,14 +13,14 @@ import (
 // What nodes that share a store do with the ranges of this process, while it serves others.
 
 // StopRange saves what the range has to save, stops its tree and forgets it. After an error something may not
-// be saved. Errors: lanes.ErrNotOwner for one that another process has claimed, lanes.ErrStarting for one
-// that does not run.
-func (g *Gateway) StopRange(ctx context.Context, id uuid.UUID) error {
+// be saved. Otherwise release gives the range up (commit.Committer.Release). Errors: lanes.ErrNotOwner for one that
+// another process has claimed, lanes.ErrStarting for one that does not run.
+func (g *Gateway) StopRange(ctx context.Context, id uuid.UUID) (release func(context.Context) error, err error) {
 	r, err := g.Range(id)
 	if err != nil {
-		return aboutRange(id, err)
+		return nil, aboutRange(id, err)
 	}
-	return g.stopRange(ctx, r)
+	return r.committer.Release, g.stopRange(ctx, r)
 }
 
 // Running lists the ranges that run here and that no other process has claimed, as far as is known.

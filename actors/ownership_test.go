@@ -74,7 +74,7 @@ func (f *nodeFixture) Start(ctx context.Context, id uuid.UUID, epoch uint64) err
 	return f.gateway.StartClaimed(ctx, f.settings[id], epoch)
 }
 
-func (f *nodeFixture) Stop(ctx context.Context, id uuid.UUID) error {
+func (f *nodeFixture) Stop(ctx context.Context, id uuid.UUID) (release func(context.Context) error, err error) {
 	return f.gateway.StopRange(ctx, id)
 }
 

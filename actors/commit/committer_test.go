@@ -33,6 +33,7 @@ type fixture struct {
 	clock   *clocktest.Clock
 	path    string
 	store   *hookedStore
+	quit    func() // the range has ended
 }
 
 // hookedStore is a store whose flushes a test can watch, delay or fail.
@@ -70,6 +71,7 @@ func runFixture(t *testing.T, test func(*testing.T, *fixture)) {
 		epoch, err := f.store.Claim(t.Context(), f.rangeID, f.clock.Now().Wall)
 		require.NoError(t, err)
 		quit := make(chan struct{})
+		f.quit = sync.OnceFunc(func() { close(quit) })
 		f.Committer = commit.New(commit.Config{
 			Range: f.rangeID, Epoch: epoch, Store: f.store, Clock: f.clock, Keys: idempotency.New(nil),
 			Metrics: metrics.New(prometheus.NewRegistry()), Log: zerolog.Nop(), Quit: quit, Fenced: func() {},
@@ -77,7 +79,7 @@ func runFixture(t *testing.T, test func(*testing.T, *fixture)) {
 		t.Cleanup(func() {
 			f.store.setHook(nil)
 			require.NoError(t, f.Drain(context.Background()))
-			close(quit)
+			f.quit()
 			require.NoError(t, f.store.Close())
 		})
 		test(t, f)
@@ -275,5 +277,58 @@ func TestAStoreThatLosesItsRefillTooIsTriedRarely(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, stopped.Reason, record.Reason)
 		require.Equal(t, []lanes.KeptAnswer{kept.Shed()}, f.load().Keys)
+	})
+}
+
+// A range that is given away is released by the last that is saved of it. Where a fail-over has lost both, all of it is
+// written again, and released by that too.
+func TestAReleaseThatWasLostIsRepeatedWithEverything(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		lane := lanes.Lane{ID: uuid.New()}
+		require.Equal(t, commit.Saved, <-f.save(&commit.Write{Lanes: []lanes.Lane{lane}}))
+		f.quit()
+		var releases, refills int
+		f.store.setHook(func(batch store.Batch, flush func() error) error {
+			require.True(t, batch.Release)
+			releases++
+			if batch.Refill {
+				refills++
+			}
+			return flush()
+		})
+		require.NoError(t, f.Release(t.Context()))
+		require.Equal(t, []int{1, 0}, []int{releases, refills})
+
+		f.wipeStore()
+		require.NoError(t, f.Release(t.Context()))
+		require.Equal(t, []int{3, 1}, []int{releases, refills}, "the store says first that it has lost something")
+		require.Len(t, f.load().Lanes, 1)
+	})
+}
+
+// The store refuses the release, gives no answer, hangs: it is tried again until the time is over.
+func TestAReleaseIsTriedUntilItsTimeIsOver(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		f.quit()
+		answers := []error{store.ErrRefused, context.DeadlineExceeded, store.ErrRefused}
+		tries := 0
+		f.store.setHook(func(_ store.Batch, flush func() error) error {
+			if tries++; tries <= len(answers) {
+				return answers[tries-1]
+			}
+			return flush()
+		})
+		require.NoError(t, f.Release(t.Context()))
+		require.Equal(t, len(answers)+1, tries)
+
+		f.store.setHook(func(store.Batch, func() error) error { return store.ErrRefused })
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		began := time.Now()
+		require.ErrorIs(t, f.Release(ctx), store.ErrRefused)
+		require.Equal(t, 10*time.Second, time.Since(began))
+
+		f.store.setHook(func(store.Batch, func() error) error { return store.ErrFenced })
+		require.NoError(t, f.Release(t.Context()), "it is another's already")
 	})
 }

@@ -48,26 +48,26 @@ func (c *Committer) flushAll() {
 		}
 		var writes int
 		writes, answered = c.batchSize()
-		err := c.flush(batch, writes)
+		err := c.flush(context.Background(), batch, writes, c.Quit)
 		c.settle(err)
 		if !errors.Is(err, store.ErrRefused) {
 			rejections = 0
 			continue
 		}
 		c.markStoreDown(err)
-		c.backOff(rejections)
+		backOff(rejections, c.Quit)
 		rejections++
 	}
 }
 
-// flush gives the batch to the store until the outcome is known.
-func (c *Committer) flush(batch store.Batch, writes int) error {
+// flush gives the batch to the store until the outcome is known, or quit is closed. ctx ends a try.
+func (c *Committer) flush(ctx context.Context, batch store.Batch, writes int, quit <-chan struct{}) error {
 	unknown := false
 	for try := 0; ; try++ {
 		began := time.Now()
 		watchdog := time.AfterFunc(SlowAfter, func() { c.markStoreDown(errSlow) })
-		ctx, cancel := context.WithTimeout(context.Background(), FlushTimeout)
-		err := c.Store.Flush(ctx, batch)
+		limited, cancel := context.WithTimeout(ctx, FlushTimeout)
+		err := c.Store.Flush(limited, batch)
 		cancel()
 		watchdog.Stop()
 		c.count(batch, time.Since(began), err)
@@ -90,21 +90,57 @@ func (c *Committer) flush(batch store.Batch, writes int) error {
 			unknown = true
 		}
 		c.markStoreDown(err)
-		if !c.backOff(try) {
+		if !backOff(try, quit) {
 			return errQuit
 		}
 	}
 }
 
-// backOff waits before the next try: 50 ms, twice as long each time, at most 2 s. It returns false when the
-// range stops.
-func (c *Committer) backOff(try int) bool {
+// Release saves the range once more, and leaves it without an owner in the same write. The range has ended, and nothing
+// else is saved any more. It may be called again: where a fail-over has undone the release, the store is refilled
+// by it. nil also where another process has claimed the range. After an error it is not known to be saved.
+func (c *Committer) Release(ctx context.Context) error {
+	if err := c.Drain(ctx); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	closed, reading := c.closed, c.reading()
+	batch := store.Batch{
+		Range: c.Range, Epoch: c.Epoch, N: c.n + 1, Release: true,
+		Now: c.retention.Date(reading.At), Checkpoint: &reading,
+	}
+	c.flushSpan = nil
+	c.mu.Unlock()
+	if c.IsFenced() {
+		return nil
+	}
+	if closed {
+		return errQuit
+	}
+	for try := 0; ; try++ {
+		switch err := c.flush(ctx, batch, 0, ctx.Done()); {
+		case err == nil:
+			c.mu.Lock()
+			c.n++
+			c.mu.Unlock()
+			return nil
+		case errors.Is(err, store.ErrFenced):
+			return nil
+		case !errors.Is(err, store.ErrRefused) || !backOff(try, ctx.Done()):
+			return err
+		}
+	}
+}
+
+// backOff waits before the next try: 50 ms, twice as long each time, at most 2 s. It returns false once quit is
+// closed.
+func backOff(try int, quit <-chan struct{}) bool {
 	timer := time.NewTimer(min(50*time.Millisecond<<min(try, 6), 2*time.Second))
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 		return true
-	case <-c.Quit:
+	case <-quit:
 		return false
 	}
 }

@@ -52,8 +52,9 @@ type Store interface {
 type Ranges interface {
 	// Start loads a range that was claimed in that epoch, and starts it.
 	Start(ctx context.Context, rangeID uuid.UUID, epoch uint64) error
-	// Stop saves what the range has to save and stops it. After an error something may not be saved.
-	Stop(ctx context.Context, rangeID uuid.UUID) error
+	// Stop saves what the range has to save and stops it. After an error something may not be saved. Otherwise
+	// release saves it once more and leaves it without an owner, in one write. It may be called again.
+	Stop(ctx context.Context, rangeID uuid.UUID) (release func(context.Context) error, err error)
 	// Drop stops a range that another node has claimed. Nothing is saved.
 	Drop(rangeID uuid.UUID)
 	// CheckpointAll has every range flush at once: a store that has lost acknowledged writes gets them again.
@@ -108,10 +109,12 @@ type Keeper struct {
 	ranges  map[uuid.UUID]*entry
 	sweptAt time.Time // zero: the owners are to be read now
 	changes map[uuid.UUID]Changes
-	decided bool // about ranges that nobody has, once at least
-	paused  bool // the process stops: no range is started or moved any more
+	renewed chan struct{} // closed after the renewal that comes next, whatever came of it
+	decided bool          // about ranges that nobody has, once at least
+	paused  bool          // the process stops: no range is started or moved any more
 
 	stopWork, stopRenewing context.CancelFunc
+	noMoreRenewals         <-chan struct{} // closed by stopRenewing
 	working, renewing      sync.WaitGroup
 	tasks                  sync.WaitGroup // starts and stops of ranges
 }
@@ -134,6 +137,7 @@ func New(c Config) *Keeper {
 	return &Keeper{
 		Config: c, wake: make(chan struct{}, 1), renewNow: make(chan struct{}, 1),
 		slots: semaphore.NewWeighted(parallel), ranges: map[uuid.UUID]*entry{}, changes: map[uuid.UUID]Changes{},
+		renewed: make(chan struct{}),
 	}
 }
 
@@ -144,6 +148,7 @@ func (k *Keeper) Start(ranges []uuid.UUID, digest string) {
 	var work, renewing context.Context
 	work, k.stopWork = context.WithCancel(context.Background())
 	renewing, k.stopRenewing = context.WithCancel(context.Background())
+	k.noMoreRenewals = renewing.Done()
 	k.renewing.Go(func() { k.renewUntil(renewing) })
 	k.working.Go(func() { k.workUntil(work) })
 }
@@ -347,11 +352,7 @@ func (k *Keeper) workUntil(ctx context.Context) {
 // ranges.
 func (k *Keeper) heard(ctx context.Context, change store.Ownership, more <-chan store.Ownership) {
 	for open := true; open; {
-		k.mu.Lock()
-		if e, found := k.ranges[change.Range]; found && change.Epoch >= e.record.Epoch {
-			e.learn(change)
-		}
-		k.mu.Unlock()
+		k.note(change)
 		select {
 		case change, open = <-more:
 		case <-time.After(heardPause):
@@ -359,6 +360,15 @@ func (k *Keeper) heard(ctx context.Context, change store.Ownership, more <-chan 
 		case <-ctx.Done():
 			return
 		}
+	}
+}
+
+// note takes over what is said of the owner of a range, unless it is of before.
+func (k *Keeper) note(o store.Ownership) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if e, found := k.ranges[o.Range]; found && o.Epoch >= e.record.Epoch {
+		e.learn(o)
 	}
 }
 
@@ -638,8 +648,11 @@ func (k *Keeper) release(ctx context.Context, id uuid.UUID) {
 // giveUp stops a range, and releases it once all is saved. One that is not released stays this run's: it
 // takes it again, or its lease ends.
 func (k *Keeper) giveUp(ctx context.Context, r Running, reason string) error {
-	err := k.Ranges.Stop(ctx, r.Range)
+	release, err := k.Ranges.Stop(ctx, r.Range)
 	k.Metrics.changes.WithLabelValues(reason).Inc()
+	if err == nil {
+		err = release(ctx)
+	}
 	if err != nil {
 		k.Log.Error().Err(err).Stringer("range_id", r.Range).Uint64("epoch", r.Epoch).Str("reason", reason).
 			Msg("the range was stopped and is not known to be saved: it is not released")
@@ -647,8 +660,59 @@ func (k *Keeper) giveUp(ctx context.Context, r Running, reason string) error {
 	}
 	k.Log.Info().Stringer("range_id", r.Range).Uint64("epoch", r.Epoch).Str("reason", reason).
 		Msg("this node releases the range")
-	k.setOwner(ctx, store.Ownership{Range: r.Range, Epoch: r.Epoch, Owner: k.Self}, store.Node{})
+	k.released(ctx, store.Ownership{Range: r.Range, Epoch: r.Epoch}, release)
 	return nil
+}
+
+// released tells the others that nobody owns a range any more, and sees to it that it stays so: a fail-over may have
+// undone the release, with what was saved before it, and only this node knows that. A renewal that was asked after the
+// release goes to the server that has the leases now. What that one says of the owner counts.
+func (k *Keeper) released(ctx context.Context, free store.Ownership, release func(context.Context) error) {
+	for first := true; ; first = false {
+		released := time.Now()
+		k.note(free)
+		k.announce(ctx, []store.Ownership{free})
+		if first { // the others wait for the next one that is due
+			signal(k.renewNow)
+		}
+		current, err := k.ownerSince(ctx, free.Range, released)
+		if err == nil && (current.Epoch > free.Epoch || current == free) {
+			k.note(current)
+			return
+		}
+		if err == nil {
+			k.Log.Warn().Stringer("range_id", free.Range).Uint64("epoch", free.Epoch).
+				Msg("a fail-over has undone the release of a range: it is saved and released again")
+			err = release(ctx)
+		}
+		if err != nil {
+			k.Log.Error().Err(err).Stringer("range_id", free.Range).Uint64("epoch", free.Epoch).
+				Msg("the range is released, and it is not known whether a fail-over has undone that: what was saved " +
+					"last may be lost")
+			return
+		}
+	}
+}
+
+// ownerSince reads who owns a range from the server that has answered a renewal which was asked after that time.
+func (k *Keeper) ownerSince(ctx context.Context, id uuid.UUID, asked time.Time) (store.Ownership, error) {
+	for {
+		k.mu.RLock()
+		isRenewed, next := k.lease.held && k.lease.askedAt.After(asked), k.renewed
+		k.mu.RUnlock()
+		if isRenewed {
+			if owners, err := k.Store.Owners(ctx, []uuid.UUID{id}); err == nil {
+				return owners[0], nil
+			}
+		}
+		select {
+		case <-next:
+		case <-k.noMoreRenewals:
+			return store.Ownership{}, errors.New("the lease is not renewed any more")
+		case <-ctx.Done():
+			return store.Ownership{}, context.Cause(ctx)
+		}
+	}
 }
 
 func (k *Keeper) setOwners(ctx context.Context, ranges []uuid.UUID, to store.Node) {

@@ -40,7 +40,10 @@ type node struct {
 	inUse    map[uuid.UUID]bool
 	dropped  int
 	stopped  int
+	started  int
 	saved    int   // how often all were saved
+	released int   // how often a range was
+	undone   int   // so many of these a fail-over undoes
 	refuses  error // of Start
 	refusing string
 
@@ -183,15 +186,28 @@ func (n *node) Start(_ context.Context, id uuid.UUID, epoch uint64) error {
 		return n.refuses
 	}
 	n.running[id] = epoch
+	n.started++
 	return nil
 }
 
-func (n *node) Stop(_ context.Context, id uuid.UUID) error {
+func (n *node) Stop(_ context.Context, id uuid.UUID) (release func(context.Context) error, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	owned := store.Ownership{Range: id, Epoch: n.running[id], Owner: n.self}
 	delete(n.running, id)
 	n.stopped++
-	return nil
+	return func(ctx context.Context) error {
+		free, _, err := n.shared.SetOwner(ctx, owned, store.Node{})
+		n.mu.Lock()
+		n.released++
+		undone := n.released <= n.undone
+		n.mu.Unlock()
+		if undone {
+			n.shared.failOver(uuid.Nil)
+			_, _, err = n.shared.SetOwner(ctx, free, n.self)
+		}
+		return err
+	}, nil
 }
 
 func (n *node) Drop(id uuid.UUID) {
@@ -707,6 +723,27 @@ func TestOneRangeIsDrained(t *testing.T) {
 	require.True(t, runsAt(a)())
 }
 
+// A fail-over undoes the release of a range, and only the node that has released it can save again what was lost with
+// that: it does, and releases it again, before anybody claims it.
+func TestAReleaseThatAFailOverUndoesIsRepeated(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	ranges := rangesNumbered(1)
+	both := startTogether(t, server, shortTTL, ranges, "a", "b")
+	from, to := both[0], both[1]
+	if len(from.Running()) == 0 {
+		from, to = to, from
+	}
+	from.set(func() { from.undone, from.started = 1, 0 })
+	_, err := from.keeper.DrainRange(ranges[0])
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return len(to.Running()) == 1 }, patience, tick)
+	from.set(func() {
+		require.Equal(t, 2, from.released)
+		require.Zero(t, from.started, "it does not take back what lacks its last writes")
+	})
+}
+
 // Announcements are a convenience.
 func TestWithoutAnnouncementsOwnersAreReadOnceATTL(t *testing.T) {
 	t.Parallel()
@@ -803,7 +840,8 @@ func TestAChangeOfTheConfiguration(t *testing.T) {
 	for _, n := range []*node{a, b} {
 		require.NoError(t, n.keeper.Exclusively(t.Context(), func() {
 			for _, gone := range before[:2] {
-				require.NoError(t, n.Stop(t.Context(), gone))
+				_, err := n.Stop(t.Context(), gone)
+				require.NoError(t, err)
 			}
 			n.keeper.Configure(after, "d2")
 		}))

@@ -117,6 +117,8 @@ func (k *Keeper) renew(ctx context.Context) {
 		k.lease.renewed(sent, answered, asked, answer)
 	}
 	after := k.lease
+	close(k.renewed)
+	k.renewed = make(chan struct{})
 	moved := err == nil && before.server != "" && before.server != answer.Server
 	if moved {
 		k.sweptAt = time.Time{}

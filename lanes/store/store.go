@@ -110,6 +110,9 @@ type Batch struct {
 	// which replace the stored ones, and every key, and is applied although the stored pair is lower than
 	// expected. A higher epoch fences it.
 	Refill bool
+	// Release leaves the range without an owner, in the same write: a server that lacks something refuses both.
+	// Only nodes own ranges.
+	Release bool
 
 	Now        time.Time // for trimming old records
 	Checkpoint *lanes.Checkpoint

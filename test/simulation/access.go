@@ -150,8 +150,11 @@ func (a *access) Flush(ctx context.Context, batch store.Batch) error {
 	_, err := callStore(ctx, a, fault, func(ctx context.Context, at *memory.Store) (struct{}, error) {
 		err := a.world.judge.flushed(a.machine, batch, at != a.Store, func() error { return at.Flush(ctx, batch) })
 		a.world.recalling.CompareAndDelete(batch.Range, batch.Epoch)
-		a.world.trace("%s flushes range %.8s (%d, %d) refill %v %+v: %v", a.machine.name, batch.Range, batch.Epoch,
-			batch.N, batch.Refill, fault, err)
+		if err == nil && batch.Release && at == a.Store {
+			a.world.givenAway.Add(1)
+		}
+		a.world.trace("%s flushes range %.8s (%d, %d) refill %v release %v %+v: %v", a.machine.name, batch.Range,
+			batch.Epoch, batch.N, batch.Refill, batch.Release, fault, err)
 		return struct{}{}, err
 	})
 	return err
@@ -274,16 +277,10 @@ func (n nodeAccess) SetOwner(ctx context.Context, from store.Ownership, to store
 		current store.Ownership
 		changed bool
 	}
-	if to == (store.Node{}) { // its last flush was just before, and this may take a while
-		n.world.givenAway.Add(1)
-	}
 	got, err := callStore(ctx, n.access, n.ownerFault(), func(ctx context.Context, at *memory.Store) (outcome, error) {
 		current, changed, err := at.Nodes().SetOwner(ctx, from, to)
 		n.world.trace("%s sets the owner of range %.8s in epoch %d to %q: %v", n.machine.name, from.Range, from.Epoch,
 			to.Name, changed)
-		if changed && to == (store.Node{}) {
-			n.world.givenAway.Add(1)
-		}
 		return outcome{current, changed}, err
 	})
 	if err != nil {

@@ -7,7 +7,7 @@
 //
 //	world       machines, network, store and controllers are made; every delay and fault is drawn from the seed
 //	load        clients, staff and customers act on a few lanes, so that they collide, while faults come and go
-//	            and operators restart lanes and give ranges away; on two more lanes of each range relays are
+//	            and operators restart lanes and gateways, and give ranges away; on two more lanes of each range relays are
 //	            sold, begin together, run out, and play on in their graces, or with an open end, or go;
 //	            checkouts reserve lanes, and sell them with the token
 //	rest        the faults end; everything has to be ready, linked and delivered within a bound

@@ -19,6 +19,7 @@ func (w *world) harm(ctx context.Context) {
 		run  func()
 	}{
 		{"a machine's process is killed", w.killOne},
+		{"a gateway is restarted", w.restartOne},
 		{"a machine freezes", w.freezeOne},
 		{"the store stands still", w.hang},
 		{"the store is slow", w.slowStore},
@@ -44,14 +45,19 @@ func (w *world) oneMachine() *machine { return w.machines[w.draw(len(w.machines)
 // are still connected to the master of before, and write to it what is lost with it. An owner that lives has that,
 // and writes it again; one that dies at the same time, or counts as dead, takes it along (docs/ownership.md).
 // So there is no such fault until the owners have had the time. Nor is one where an owner has given a range away
-// within what is lost: it takes its last writes along, too (docs/store.md). Nor while one that has claimed a range
-// reads what the owner before has saved last: what it has not read by then nobody has (docs/ownership.md).
+// within what is lost, and may not know of it: it takes its last writes along, too (docs/store.md). Nor while one that
+// has claimed a range reads what the owner before has saved last: what it has not read by then nobody has
+// (docs/ownership.md).
 func (w *world) failOver() {
 	w.lives <- struct{}{}
 	defer func() { <-w.lives }()
 	w.setCalm(true)
 	defer w.setCalm(false)
 	restore, from, givenAway := w.judge.copyStore(w.server.Copy), time.Now(), w.givenAway.Load()
+	if w.draw(2) == 0 && w.plan.nodes > 1 { // maintenance: somebody gives ranges away at the same time
+		r, after := w.ranges[w.draw(len(w.ranges))], w.upTo(time.Second)
+		time.AfterFunc(after, func() { w.operate(r, "/drain") })
+	}
 	time.Sleep(w.upTo(time.Second))
 	if w.givenAway.Load() != givenAway || w.isRecalling() {
 		return
@@ -65,6 +71,9 @@ func (w *world) failOver() {
 	w.lost = append(w.lost, [2]time.Time{from, until})
 	w.mu.Unlock()
 	w.trace("the store has failed over")
+	if w.plan.nodes > 1 && w.draw(2) == 0 { // both are updated on the same evening
+		w.restart(w.oneMachine())
+	}
 	time.Sleep(time.Until(until) + refilled)
 }
 
@@ -105,6 +114,20 @@ func (w *world) killOne() {
 		m.clk.reboot()
 	}
 	time.Sleep(w.upTo(4 * time.Second))
+	w.start(m)
+}
+
+// restartOne restarts a gateway in order.
+func (w *world) restartOne() {
+	w.lives <- struct{}{}
+	defer func() { <-w.lives }()
+	w.restart(w.oneMachine())
+}
+
+func (w *world) restart(m *machine) {
+	w.trace("%s is restarted in order", m.name)
+	m.stop()
+	m.isStopped()
 	w.start(m)
 }
 

@@ -31,6 +31,7 @@ type machine struct {
 type life struct {
 	ended    chan struct{} // closed when the machine has killed it
 	stopped  chan struct{} // closed when it is to stop
+	over     chan struct{} // closed when it has stopped
 	once     sync.Once
 	stopOnce sync.Once
 
@@ -42,7 +43,9 @@ type life struct {
 	onDeath []func()
 }
 
-func newLife() *life { return &life{ended: make(chan struct{}), stopped: make(chan struct{})} }
+func newLife() *life {
+	return &life{ended: make(chan struct{}), stopped: make(chan struct{}), over: make(chan struct{})}
+}
 
 var errDead = errors.New("the process is dead")
 
@@ -259,4 +262,12 @@ func (l *life) killed() bool {
 func (m *machine) stop() {
 	l := m.life()
 	l.stopOnce.Do(func() { close(l.stopped) })
+}
+
+// isStopped waits until the run has ended that is to stop. The next one is another life.
+func (m *machine) isStopped() {
+	<-m.life().over
+	m.mu.Lock()
+	m.current = newLife()
+	m.mu.Unlock()
 }

@@ -15,7 +15,7 @@ func (w *world) operators(ctx context.Context, r *rangeOf) {
 		lane := "/lanes/" + r.lanes[w.draw(laneCount)].String()
 		switch dice := w.draw(20); {
 		case dice == 0 && w.plan.nodes > 1:
-			w.giveAway(r)
+			w.operate(r, "/drain")
 		case dice < 3:
 			w.operate(r, lane+"/reconnect")
 		default:
@@ -23,18 +23,6 @@ func (w *world) operators(ctx context.Context, r *rangeOf) {
 		}
 	}
 }
-
-// giveAway has a range given to another node. The owner takes its last writes along if a fail-over loses them at that
-// time, and nobody promises otherwise (docs/store.md).
-func (w *world) giveAway(r *rangeOf) {
-	w.lives <- struct{}{}
-	defer func() { <-w.lives }()
-	w.operate(r, "/drain")
-	time.Sleep(givenAwayWithin)
-}
-
-// givenAwayWithin is how long an owner may take to save what it has to and to release a range.
-const givenAwayWithin = 10 * time.Second
 
 // operate asks for something once.
 func (w *world) operate(r *rangeOf, path string) {

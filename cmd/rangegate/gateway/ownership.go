@@ -131,7 +131,7 @@ func (n nodeRanges) Start(ctx context.Context, rangeID uuid.UUID, epoch uint64) 
 }
 
 // Stop implements nodes.Ranges.
-func (n nodeRanges) Stop(ctx context.Context, rangeID uuid.UUID) error {
+func (n nodeRanges) Stop(ctx context.Context, rangeID uuid.UUID) (release func(context.Context) error, err error) {
 	return n.actors.StopRange(ctx, rangeID)
 }
 

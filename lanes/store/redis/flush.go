@@ -168,6 +168,7 @@ type batchHead struct {
 	N        uint64 `json:"n,string"`
 	Previous uint64 `json:"previous,string"` // n - 1
 	Refill   bool   `json:"refill"`
+	Release  bool   `json:"release"`
 	Replicas bool   `json:"replicas"` // are waited for: a repeat writes something
 
 	// What is trimmed: what is older than these Unix milliseconds, or over the cap, at most TrimLimit records of a log.
@@ -199,7 +200,7 @@ func newBatchHead(b store.Batch, r store.Retention, replicas int) batchHead {
 	before := func(term time.Duration) int64 { return b.Now.Add(-term).UnixMilli() }
 	shed := count(b.Keys, isInStore)
 	h := batchHead{
-		Epoch: b.Epoch, N: b.N, Previous: b.N - 1, Refill: b.Refill, Replicas: replicas > 0,
+		Epoch: b.Epoch, N: b.N, Previous: b.N - 1, Refill: b.Refill, Release: b.Release, Replicas: replicas > 0,
 		EventsBefore: before(r.Events), HistoryBefore: before(r.History), NamesBefore: before(r.Names),
 		Cap: r.Cap, TrimLimit: trimLimit + len(b.Events) + len(b.Ended) + len(b.Acts),
 		LastEvent: b.LastEvent, LastEnded: b.LastEnded, LastAct: b.LastAct,

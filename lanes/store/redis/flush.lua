@@ -225,5 +225,8 @@ end
 if nameless and nameless ~= stored[5] then
   set('nameless', nameless)
 end
+if batch.release then
+  redis.call('HDEL', meta, 'owner', 'owner_name', 'owner_address')
+end
 redis.call('HSET', meta, unpack(fields))
 return {'applied'}

@@ -138,6 +138,35 @@ func TestARangeIsClaimedAsItWasRead(t *testing.T) {
 	require.Equal(t, store.Node{}, owners[0].Owner, "a process that is the only one is no node")
 }
 
+// The last flush of an owner releases the range, where it is applied and nowhere else.
+func TestTheLastFlushOfAnOwnerReleasesItsRange(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	s := open(t, server.URL())
+	n := nodesOf(t, s)
+	a, b := newNode("a"), newNode("b")
+	held := claimFor(t, n, a, store.Ownership{Range: uuid.New()})
+	owner := func() store.Node {
+		owners, err := n.Owners(t.Context(), []uuid.UUID{held.Range})
+		require.NoError(t, err)
+		require.Equal(t, held.Epoch, owners[0].Epoch)
+		return owners[0].Owner
+	}
+	last := store.Batch{Range: held.Range, Epoch: held.Epoch, N: 2, Release: true}
+	require.ErrorIs(t, s.Flush(t.Context(), last), store.ErrRolledBack)
+	require.Equal(t, a, owner(), "the server lacks something")
+	require.NoError(t, s.Flush(t.Context(), store.Batch{Range: held.Range, Epoch: held.Epoch, N: 1}))
+	require.NoError(t, s.Flush(t.Context(), last))
+	require.Equal(t, store.Node{}, owner())
+
+	before := held
+	held = claimFor(t, n, b, store.Ownership{Range: held.Range, Epoch: held.Epoch})
+	require.ErrorIs(t, s.Flush(t.Context(), store.Batch{
+		Range: before.Range, Epoch: before.Epoch, N: 3, Release: true, Refill: true,
+	}), store.ErrFenced)
+	require.Equal(t, b, owner())
+}
+
 // Of a range that lost its records an owner is gone too: the one that refills it names itself again, and
 // nobody else has come first.
 func TestAnOwnerThatTheServerHasLostNamesItselfAgain(t *testing.T) {

@@ -72,6 +72,7 @@ func TestNodesFareAsOnRedis(t *testing.T) {
 				batch := store.Batch{
 					Range: id, Epoch: epoch, N: n[epoch] + uint64(rapid.IntRange(0, 2).Draw(rt, "ahead")), Now: opening,
 					Refill: rapid.IntRange(0, 9).Draw(rt, "refill") == 0, Lanes: []lanes.Snapshot{lane},
+					Release: rapid.IntRange(0, 4).Draw(rt, "release") == 0,
 				}
 				var answers []string
 				for _, s := range stores {

@@ -234,6 +234,9 @@ func (s *Server) flush(b store.Batch, e encodedBatch, retention store.Retention)
 
 func (r *rangeData) write(b store.Batch, e encodedBatch) {
 	r.Epoch, r.N = b.Epoch, b.N
+	if b.Release {
+		r.owner = store.Node{}
+	}
 	if b.Refill { // it has every lane
 		clear(r.lanes)
 	}
