@@ -472,18 +472,6 @@ func (c *Committer) Ending(session uuid.UUID) (ended lanes.Ended, found bool) {
 	return lanes.Ended{}, false
 }
 
-// EndedLately returns the session as it ended, if that is among what a refill would write again.
-func (c *Committer) EndedLately(session uuid.UUID) (ended lanes.Ended, found bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, ended := range c.ended.records {
-		if ended.Session.ID == session {
-			return ended, true
-		}
-	}
-	return lanes.Ended{}, false
-}
-
 // Writable reports whether the store took the last flush in time and the range is still this process's.
 func (c *Committer) Writable() bool {
 	c.mu.Lock()

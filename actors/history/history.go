@@ -30,7 +30,6 @@ type Store interface {
 // Committer is what a Reader needs to know of the writes. Its methods are those of commit.Committer.
 type Committer interface {
 	Ending(session uuid.UUID) (ended lanes.Ended, found bool)
-	EndedLately(session uuid.UUID) (ended lanes.Ended, found bool)
 	Follow() (saved uint64, follower *commit.Follower)
 	LogID() uint64
 	SavedEvent() uint64
@@ -156,10 +155,6 @@ func (r *Reader) EndedSession(ctx context.Context, id uuid.UUID) (lanes.Ended, e
 		r.deps.Log.Error().Stringer("session_id", id).Err(err).Msg("the record of an ended session cannot be read")
 		return lanes.Ended{}, lanes.ErrSessionEnded
 	case errors.Is(err, store.ErrNotFound):
-		// The store may have lost it in a fail-over, and gets it again with the next flush.
-		if lately, found := r.deps.Committer.EndedLately(id); found {
-			return lately, lanes.ErrSessionEnded
-		}
 		return lanes.Ended{}, lanes.ErrSessionNotFound
 	}
 	return lanes.Ended{}, r.failed(ctx, err)

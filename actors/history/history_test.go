@@ -25,7 +25,6 @@ type memory struct {
 	answers map[string]lanes.KeptAnswer
 	ended   map[uuid.UUID]lanes.Ended
 	ending  map[uuid.UUID]lanes.Ended // not durable yet
-	lately  map[uuid.UUID]lanes.Ended // saved a moment ago
 
 	savedEvent, savedEnded uint64
 	fenced                 bool
@@ -71,11 +70,6 @@ func (m *memory) Acts(_ context.Context, of store.RangeEpoch, _ uint64, _ int) (
 
 func (m *memory) Ending(id uuid.UUID) (lanes.Ended, bool) {
 	ended, found := m.ending[id]
-	return ended, found
-}
-
-func (m *memory) EndedLately(id uuid.UUID) (lanes.Ended, bool) {
-	ended, found := m.lately[id]
 	return ended, found
 }
 
@@ -249,11 +243,9 @@ func TestASessionThatIsOnNoLane(t *testing.T) {
 	require.NoError(t, err, "its end is in force, and on its way to the store")
 	require.Equal(t, at.Add(time.Hour), end)
 	require.ErrorIs(t, errorOf(r.SessionEnd(context.Background(), uuid.New())), lanes.ErrSessionNotFound)
-	lost := uuid.New()
-	m.lately = map[uuid.UUID]lanes.Ended{lost: {At: at.Add(time.Minute)}}
-	end, err = r.SessionEnd(context.Background(), lost)
-	require.NoError(t, err, "the store has lost it in a fail-over, and nothing was flushed since")
-	require.Equal(t, at.Add(time.Minute), end)
+	m.err = store.ErrRolledBack
+	require.ErrorIs(t, errorOf(r.SessionEnd(context.Background(), session)), lanes.ErrStoreUnavailable,
+		"the store lacks what is saved: it may have lost the session in a fail-over")
 	m.err = &store.CorruptError{Record: "session", Err: errors.New("cut")}
 	end, err = r.SessionEnd(context.Background(), damaged)
 	require.NoError(t, err, "it has ended, and nobody can learn more of it")

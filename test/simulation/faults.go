@@ -83,7 +83,7 @@ func (w *world) failOver() {
 const outlived = 10 * time.Second
 
 // stayWith has each machine go on with the master of before for a while, or not at all, and returns the longest such
-// time. A start that fails as its claim was rolled back ends what it has served by then, and takes that along.
+// time. A start that fails ends what it has served by then, and takes that along.
 func (w *world) stayWith(former *memory.Server) (longest time.Duration) {
 	longest = outlived
 	if w.plan.nodes > 1 {
