@@ -227,6 +227,8 @@ func (r *Range) stop(ctx context.Context) error {
 	}
 	r.committer.Checkpoint() // what runs on from now on is known to the millisecond
 	errs = append(errs, r.committer.Drain(ctx))
+	// An attempt whose mark was on its way is not made: that is saved behind the mark.
+	errs = append(errs, r.delivery.AwaitAttempts(ctx), r.committer.Drain(ctx))
 	r.endLife(lanes.ErrStarting)
 	return errors.Join(append(errs, r.awaitEnd(ctx))...)
 }

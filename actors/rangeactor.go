@@ -174,7 +174,8 @@ func (a *rangeActor) ChildFailed(supervisor actor.Supervisor, child *actor.PID, 
 	if lane == uuid.Nil {
 		kind = eventsKind
 	}
-	if supervised.AtStart(message) && a.r.tree.Recent(lane, kind) > maxPanics+1 {
+	// An events actor can only begin again: it does everything at its start.
+	if (kind == eventsKind || supervised.AtStart(message)) && a.r.tree.Recent(lane, kind) > maxPanics+1 {
 		time.AfterFunc(supervised.RestartPause, func() { a.r.tree.Send(a.self, &restartChild{child}) })
 		return
 	}

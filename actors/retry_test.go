@@ -708,3 +708,73 @@ func TestRetriesAfterASuspend(t *testing.T) {
 		require.Zero(t, f.retrying())
 	}, withWebhook(webhook), withRetries)
 }
+
+// A receiver takes the first of many events that are sent again, and hangs at the others. What waits for that one goes on
+// at once, and not when the last of them has timed out.
+func TestARetryThatIsTakenLetsItsLaneGoOn(t *testing.T) {
+	webhook := &fakeWebhook{}
+	const many = delivery.ResendSize
+	runFixture(t, func(t *testing.T, f *fixture) {
+		webhook.fails(500, nil)
+		for i := range many {
+			f.create(i, 30)
+		}
+		synctest.Wait()
+		var others []uuid.UUID
+		for i := 1; i < many; i++ {
+			others = append(others, f.laneID(i))
+		}
+		defer webhook.block(others...)()
+		f.advance(8 * time.Second)
+		log := f.eventLog()
+		require.Equal(t, []uuid.UUID{log[0].Event.ID, log[0].Event.ID, log[1].Event.ID},
+			webhook.idsByLane()[f.laneID(0)])
+	}, withLanes(many), withWebhook(webhook), withDelivery(many, 10_000), withRetries)
+}
+
+// An events actor begins anew while the store is away, before the failure of an event is saved: the later events of its
+// lane wait for it all the same.
+func TestAFailureThatIsNotSavedYetKeepsItsPlaceOverAPanic(t *testing.T) {
+	webhook := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		var release func()
+		webhook.setReply(func(context.Context, lanes.Event) lanes.Attempt {
+			webhook.setReply(nil)
+			release = f.blockFlushes()
+			return lanes.Attempt{At: f.clock.Now().Wall, Error: lanes.Unreachable}
+		})
+		f.create(0, 30)
+		f.advance(100 * time.Millisecond)
+		f.panicEventsActor()
+		f.advance(100 * time.Millisecond)
+		release()
+		f.advance(10 * time.Second)
+		log := f.eventLog()
+		require.Equal(t, []arrival{{log[0].Event.ID, false}, {log[0].Event.ID, false}, {log[1].Event.ID, false}},
+			webhook.arrivals())
+	}, withWebhook(webhook), withRetries)
+}
+
+// The range stops while it is being saved that an event is attempted: it is not sent any more, and is by the next start.
+func TestAnEventWhoseAttemptAStopPreventsIsSentByTheNextStart(t *testing.T) {
+	webhook := &fakeWebhook{}
+	runFixture(t, func(t *testing.T, f *fixture) {
+		f.create(0, 30)
+		synctest.Wait()
+		before := len(webhook.arrivals())
+		f.store.setHook(func(_ context.Context, _ store.Batch, flush func() error) error {
+			time.Sleep(4 * time.Second) // longer than a stop waits for attempts
+			return flush()
+		})
+		require.ErrorIs(t, f.tryPause(f.activeSessions()[0]), lanes.ErrNotSaved)
+		f.advance(4 * time.Second) // now it is
+		stopped := f.runAsync(func() error { return f.gateway.stopRange(context.Background(), f.Range) })
+		f.advance(30 * time.Second)
+		require.NoError(t, <-stopped)
+		require.Len(t, webhook.arrivals(), before, "it is not sent while the range stops")
+		f.store.setHook(nil)
+		require.NoError(t, f.gateway.StartRange(f.Context(), f.settings))
+		f.advance(time.Second)
+		require.Len(t, webhook.arrivals(), before+1)
+	}, withWebhook(webhook))
+}

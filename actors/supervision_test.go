@@ -993,3 +993,16 @@ func TestTheRunningActorsAreCounted(t *testing.T) {
 		}
 	}, withLanes(3))
 }
+
+// An events actor that panics at whatever it does is begun again without haste.
+func TestAnEventsActorThatPanicsAgainAndAgainIsBegunAgainRarely(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		for range maxPanics + 3 {
+			f.panicEventsActor()
+		}
+		began := f.Health().Restarts[eventsKind]
+		require.Equal(t, maxPanics+2, began)
+		f.advance(supervised.RestartPause + time.Second)
+		require.Greater(t, f.Health().Restarts[eventsKind], began)
+	})
+}

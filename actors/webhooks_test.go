@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"context"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	"rangegate/actors/delivery"
 	"rangegate/lanes"
+	"rangegate/lanes/store"
 )
 
 // withWebhooks gives the range several: "pos" decides purchases and gets everything, "books" gets the kinds.
@@ -505,6 +507,40 @@ func TestRetriesOfAWebhookThatIsTakenAway(t *testing.T) {
 			require.False(t, e.Pending(), "%+v", e)
 		}
 		require.Equal(t, 1.0, f.metricValue("rangegate_events_given_up_total", "books"))
+		for _, webhook := range f.delivery.Health() {
+			require.Zero(t, webhook.Failing, "nobody can mend it any more")
+		}
+	}, withWebhooks(pos, books), func(f *fixture) { f.settings.Receivers[1].Retry = lanes.RetryPolicy{For: retryFor} })
+}
+
+// The failure of an event is on its way to the store when its webhook is taken out. It is given up all the same, and does
+// not wait for the hours of its retry.
+func TestAFailureThatIsSavedAfterItsWebhookWasTakenAwayIsGivenUp(t *testing.T) {
+	pos, books := &fakeWebhook{}, &fakeWebhook{}
+	books.retryAfter = time.Hour
+	runFixture(t, func(t *testing.T, f *fixture) {
+		books.setReply(func(context.Context, lanes.Event) lanes.Attempt {
+			if len(books.arrivals()) == 1 {
+				f.store.setHook(func(_ context.Context, _ store.Batch, flush func() error) error {
+					time.Sleep(2 * time.Second)
+					return flush()
+				})
+			}
+			return lanes.Attempt{At: f.clock.Now().Wall, Error: lanes.Unreachable}
+		})
+		f.create(0, 30)
+		f.advance(time.Second)
+		require.NoError(t, f.gateway.Reload(f.Context(), Reload{Change: []Changed{{func() Settings {
+			changed := f.settings
+			changed.Receivers = changed.Receivers[:1]
+			return changed
+		}(), nil}}}))
+		f.advance(5 * time.Second)
+		f.store.setHook(nil)
+		f.advance(30 * time.Second)
+		for _, e := range f.deliveriesTo("books") {
+			require.False(t, e.Pending(), "%+v", e)
+		}
 	}, withWebhooks(pos, books), func(f *fixture) { f.settings.Receivers[1].Retry = lanes.RetryPolicy{For: retryFor} })
 }
 

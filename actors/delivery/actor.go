@@ -94,9 +94,10 @@ func (e *Actor) Receive(self *actor.PID, message any) {
 	case *resent:
 		if m.life == e {
 			e.again.finish(m.batch)
-			for _, cursor := range m.settled {
-				e.queue.done(cursor)
-			}
+		}
+	case *passable:
+		for _, cursor := range m.cursors {
+			e.queue.done(cursor)
 		}
 	}
 	for _, cursor := range e.box.retries.release(e.d.Clock.Now().Wall) {
@@ -172,13 +173,19 @@ func (e *Actor) deliver(event lanes.Logged) {
 	d, box, self := e.d, e.box, e.self
 	go func() {
 		d.underWay.begin(event)
-		if box.markAttempted(event) {
+		switch isMarked := box.markAttempted(event); {
+		case !isMarked:
+			d.underWay.end(event)
+		case d.attempting.Err() != nil: // the range stops, and it was not sent: the next start does that
+			box.saveOutcomes([]lanes.Logged{event})
+		default:
 			attempt, answer := box.attempt(d.attempting, box.receiver(), event, false)
 			event.Attempt = &attempt
 			event = d.finish(box.decide(event, answer))
+			if event.AwaitsRetry() && !event.HoldsUntil().IsZero() {
+				box.retries.failed(event)
+			}
 			box.saveOutcomes([]lanes.Logged{event})
-		} else {
-			d.underWay.end(event)
 		}
 		box.slots.Release(1)
 		d.Send(self, &delivered{e, event.Cursor, event.AwaitsRetry() && !event.HoldsUntil().IsZero()})

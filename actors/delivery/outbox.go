@@ -200,7 +200,11 @@ func (b *outbox) noteOutcome(ctx context.Context, event lanes.Logged, attempt la
 	b.failures.Error = attempt.Error
 }
 
+// failing is zero for a webhook that was taken out.
 func (b *outbox) failing() lanes.Failing {
+	if b.receiver().Webhook == nil {
+		return lanes.Failing{}
+	}
 	b.failuresMu.Lock()
 	defer b.failuresMu.Unlock()
 	return b.failures
@@ -233,6 +237,9 @@ func (b *outbox) saveOutcomes(events []lanes.Logged) {
 				b.retries.add(event, b.d.Clock.Now().Wall)
 				scheduled = true
 			}
+		}
+		if scheduled && b.receiver().Webhook == nil { // it was taken out meanwhile: they are given up
+			b.retries.makeAllDue(b.d.Clock.Now().Wall)
 		}
 		if scheduled {
 			b.send(&announced{})

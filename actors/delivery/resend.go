@@ -45,10 +45,10 @@ type resendQueue struct {
 type (
 	resume struct{ life *Actor }
 	resent struct {
-		life    *Actor
-		batch   []*lanes.Logged
-		settled []uint64 // events that no later one waits for any more
+		life  *Actor
+		batch []*lanes.Logged
 	}
+	passable struct{ cursors []uint64 } // of events that no later one waits for any more
 )
 
 // add queues an event. One that waits already is ignored. One of the batch under way is queued when that ends.
@@ -120,10 +120,18 @@ func (e *Actor) resend() {
 	q.running = true
 	go func() {
 		due, settled := box.readRetries(retries)
-		settled = append(settled, box.sendAgain(append(due, batch...))...)
+		box.letPass(settled)
+		box.sendAgain(append(due, batch...))
 		box.slots.Release(1)
-		d.Send(self, &resent{e, batch, settled})
+		d.Send(self, &resent{e, batch})
 	}()
+}
+
+// letPass lets the events go that have waited for these.
+func (b *outbox) letPass(cursors []uint64) {
+	if len(cursors) > 0 {
+		b.send(&passable{cursors})
+	}
 }
 
 // readRetries returns the records of events that are due, and the events that no later one waits for any more.
@@ -166,11 +174,18 @@ func (b *outbox) readRetries(cursors []uint64) (events []*lanes.Logged, settled 
 // sendAgain sends events one after the other, and saves what came of them, several in one write. Nothing is
 // saved before: after a crash those without an outcome are sent once more. While the range stops they stay
 // pending: retries are put back. So does one whose attempt is cut off then, with that attempt on record: the
-// receiver may have taken it. It returns the events that no later one waits for any more.
-func (b *outbox) sendAgain(batch []*lanes.Logged) (settled []uint64) {
+// receiver may have taken it. What waits for an event goes on as soon as that is settled: the attempts behind
+// it may take long.
+func (b *outbox) sendAgain(batch []*lanes.Logged) {
 	d := b.d
 	var sent []lanes.Logged
+	var settled []uint64
 	saved := d.Clock.Now()
+	save := func() {
+		b.saveOutcomes(sent)
+		b.letPass(settled)
+		sent, settled, saved = nil, nil, d.Clock.Now()
+	}
 	for i, e := range batch {
 		if d.attempting.Err() != nil {
 			b.putBack(batch[i:])
@@ -206,19 +221,18 @@ func (b *outbox) sendAgain(batch []*lanes.Logged) (settled []uint64) {
 			d.logOutcome(event)
 		}
 		sent = append(sent, event)
+		isAwaited := false
 		if !event.AwaitsRetry() {
-			b.retries.settle(event.Cursor)
+			isAwaited = b.retries.settle(event.Cursor)
 		}
 		if !event.AwaitsRetry() || event.HoldsUntil().IsZero() {
 			settled = append(settled, event.Cursor)
 		}
-		if now := d.Clock.Now(); now.Since(saved) >= ResendInterval {
-			b.saveOutcomes(sent)
-			sent, saved = nil, now
+		if isAwaited || d.Clock.Now().Since(saved) >= ResendInterval {
+			save()
 		}
 	}
-	b.saveOutcomes(sent)
-	return settled
+	save()
 }
 
 // putBack schedules those of the events again that await their retry.

@@ -153,12 +153,23 @@ func (s *retrySchedule) holding() map[uint64]heldBack {
 	return maps.Clone(s.held)
 }
 
-// settle ends the waiting for an event that is final.
-func (s *retrySchedule) settle(cursor uint64) {
+// settle ends the waiting for an event that is final, and reports whether later ones may have waited for it.
+func (s *retrySchedule) settle(cursor uint64) (isAwaited bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	_, isAwaited = s.held[cursor]
 	delete(s.held, cursor)
 	s.forget(cursor)
+	return isAwaited
+}
+
+// failed has later events wait for one whose first attempt has failed, until add says what follows from it once that is
+// saved.
+func (s *retrySchedule) failed(event lanes.Logged) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held[event.Cursor] = heldBack{event.Event.Lane, event.Event.Session, event.HoldsUntil()}
+	s.underWay[event.Cursor] = struct{}{}
 }
 
 // forget forgets that an attempt of the event is under way, and that the log did not have it. mu is held.

@@ -169,11 +169,11 @@ func (s *Purchases) sell(life context.Context, p *lanes.Purchase) lanes.Settle {
 	if err != nil {
 		return s.settle(life, p, lanes.Busy("it could not be saved as sent in time: "+err.Error()), s.unsent(events))
 	}
-	event, answer := events[0], lanes.Answer{}
-	attempt := *event.Attempt
-	if attempt.Error == lanes.Interrupted { // otherwise nothing is sent since the request was saved
-		attempt, answer = s.Delivery.SendNow(event)
+	event := events[0]
+	if event.Attempt.Error != lanes.Interrupted { // nothing is sent any more, and its event says so already
+		return s.settle(life, p, lanes.Verdict(*event.Attempt, lanes.Answer{}), nil)
 	}
+	attempt, answer := s.Delivery.SendNow(event)
 	event.Attempt = &attempt
 	return s.settle(life, p, lanes.Verdict(attempt, answer), &event)
 }

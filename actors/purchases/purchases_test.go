@@ -1,6 +1,7 @@
 package purchases
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -30,6 +31,7 @@ type shop struct {
 	slots     chan struct{}         // of purchases
 	answer    func() lanes.Attempt  // of the integrator
 	refusal   func() (words string) // of the catalogue; nil: there is none
+	unsent    string                // why the event of a request enters the log as not sent; empty: it is sent
 	attempts  []lanes.Logged
 	abandoned []uuid.UUID
 	outcomes  []lanes.Attempt // saved with a change of the lane
@@ -106,9 +108,9 @@ func (s *shop) ask(
 	}
 	events := make([]lanes.Logged, 0, len(change.Events))
 	for _, event := range change.Events {
+		attempt := &lanes.Attempt{Error: cmp.Or(s.unsent, lanes.Interrupted)}
 		events = append(events, lanes.Logged{
-			Cursor: 1, Event: event,
-			Delivery: lanes.Delivery{Attempt: &lanes.Attempt{Error: lanes.Interrupted}},
+			Cursor: 1, Event: event, Delivery: lanes.Delivery{Attempt: attempt},
 		})
 	}
 	return events, nil
@@ -196,6 +198,18 @@ func TestWhatTheIntegratorAcceptsIsAddedWithTheOutcomeOfItsEvent(t *testing.T) {
 		require.Equal(t, []lanes.Attempt{{Status: 200}}, s.outcomes)
 		require.Len(t, s.attempts, 1)
 		require.False(t, s.Any())
+	})
+}
+
+// A reload takes the webhook out while the catalogue is asked. The request enters the log as not sent, and is counted so:
+// the end of the purchase does not write it again.
+func TestARequestThatEntersTheLogAsNotSentIsWrittenOnce(t *testing.T) {
+	open(t, func(s *shop) {
+		s.unsent = lanes.NoWebhook
+		s.buy()
+		require.Equal(t, lanes.Declined, s.purchase().Phase)
+		require.Empty(t, s.attempts)
+		require.Empty(t, s.outcomes)
 	})
 }
 
