@@ -95,11 +95,13 @@ func TestOperatorsSeeWhatIsWantedOfTheHardwareBesideWhatItHasConfirmed(t *testin
 		require.Equal(t, lanes.Sent, hardware().Stage)
 		require.True(t, hardware().InHello)
 		require.False(t, hardware().Applied.Hold, "it says that it was not reached by the hold")
+		f.advance(4 * time.Second)
 		f.controller(0).Stall(false)
 		synctest.Wait()
 		require.Equal(t, lanes.InForce, hardware().Stage)
 		require.False(t, hardware().InHello)
 		require.True(t, hardware().Applied.Hold)
+		require.Equal(t, f.clock.Now().Wall, hardware().Applied.Since, "when it confirmed")
 
 		f.controller(0).Stall(true)
 		f.panicLane(0)

@@ -197,6 +197,20 @@ func TestMovingIntoAHoldAndOutOfIt(t *testing.T) {
 
 // A hold is answered within two seconds: how far it has come on each lane, and whether it is saved.
 
+// The link breaks before the controller has confirmed the hold: who is there is told to look at the lane.
+func TestALaneWhoseLinkBreaksBeforeItConfirmsIsNotReached(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		f.create(0, 30)
+		f.controller(0).Stall(true)
+		hold := f.startHold(rangeScope)
+		f.advance(100 * time.Millisecond)
+		f.cutLink(0)
+		reached := f.awaitHold(hold)
+		require.Equal(t, f.laneIDs(0), reached.NotReached)
+		require.Empty(t, reached.Sent)
+	})
+}
+
 func TestAHoldReportsItsProgressForEachLane(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
 		for i := range 4 {

@@ -3,6 +3,7 @@ package actors
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -321,4 +322,28 @@ func TestTheEndOfAHoldIsBeingSavedAsItsRangeStops(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, again.Holds().InForce)
 	})
+}
+
+// The configuration loses a lane and a bay that are under holds while the gateway is stopped. Nobody could lift those
+// holds any more: they end at the start. A lane of that bay which is in another one now keeps a hold of its own.
+func TestHoldsOverWhatTheConfigurationHasLostEndAtTheStart(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		bay := uuid.New()
+		require.NoError(t, f.reload(false, func(s *Settings) {
+			s.Layout.Bays = append(s.Layout.Bays, lanes.Bay{ID: bay, Name: "Far"})
+			s.Layout.Lanes[1].Bay = bay
+		}))
+		f.setHold(f.laneScope(2))
+		f.setHold(lanes.Scope{Kind: lanes.OverBay, ID: bay})
+		f.settings.Layout.Lanes = slices.Clone(f.settings.Layout.Lanes[:2])
+		f.settings.Layout.Lanes[1].Bay = f.settings.Layout.Lanes[0].Bay
+		f.settings.Layout.Bays = f.settings.Layout.Bays[:len(f.settings.Layout.Bays)-1]
+		f.restart()
+		f.advance(lastBackoff)
+		require.Equal(t, []lanes.Scope{f.laneScope(1)}, f.heldScopes())
+		require.True(t, f.controller(1).Shown().Hold)
+		require.NoError(t, f.reload(false, func(s *Settings) { s.Layout.Name = "Renamed" }))
+		f.liftHold(f.laneScope(1))
+		require.Empty(t, f.Holds().InForce)
+	}, withLanes(3))
 }

@@ -104,7 +104,7 @@ type (
 // Receive takes one message, and then as many waiting requests as can be decided.
 func (l *laneActor) Receive(ctx actor.Context, message any) {
 	if m, confirmed := message.(*applied); confirmed && !l.ended { // there are many, and they change no lane
-		l.link.applied(m, l.now)
+		l.link.applied(m, l.r.clock.Now())
 		return
 	}
 	l.now = l.r.clock.Now()
@@ -270,6 +270,7 @@ func (l *laneActor) load() {
 // resume puts the last saved state in force. A lane that was parked is not any more.
 func (l *laneActor) resume(lane lanes.Lane) {
 	l.loaded = true
+	l.r.parkLocks.Delete(l.id)
 	l.swap(lane, nil)
 	l.r.purchases.Start(l.lane, lanes.Span{})
 	l.reconcileHolds()
@@ -306,6 +307,9 @@ func (l *laneActor) park() {
 	l.parked, l.unparks = true, l.now.Wall.Add(parkedFor)
 	l.countReady()
 	l.want(lanes.Lane{ID: l.id, Held: true})
+	if l.link.line.IsUp() {
+		l.r.parkLocks.Store(l.id, true)
+	}
 	l.publishLink()
 	l.r.named.Of(l.r.log.Error(), l.id).Dur("for", parkedFor).
 		Msg("lane parked: it panicked too often, its hardware is held")
@@ -358,11 +362,14 @@ func (l *laneActor) enqueue(q *request) {
 	}
 }
 
-// busy reports whether no further change can be decided now. None is once it could not be saved any more, as another
-// process has claimed the range, or it has ended: what is due would be tried again and again.
+// busy reports whether no further change can be decided now.
 func (l *laneActor) busy() bool {
-	return !l.loaded || l.pending != nil || l.ticket != nil || l.r.committer.IsFenced() || l.r.life.Err() != nil
+	return !l.loaded || l.pending != nil || l.ticket != nil || l.isOver()
 }
+
+// isOver reports whether nothing can be saved any more, as another process has claimed the range, or it has ended. What
+// is due would be decided again and again.
+func (l *laneActor) isOver() bool { return l.r.committer.IsFenced() || l.r.life.Err() != nil }
 
 // waitsForStore reports whether it is the store, which is away, that no change can be decided for.
 func (l *laneActor) waitsForStore() bool {
@@ -376,12 +383,15 @@ func (l *laneActor) processAll() {
 		if q == nil {
 			l.open()
 			if l.queue.takeUnheard() {
-				l.link.hangUp(errUnheard, l.now) // where the next dial is waited for, that brings them
+				l.link.hearAgain(l.now)
 			}
 			l.countReady()
 			return
 		}
 		l.process(q)
+	}
+	if l.isOver() { // what came before that, and was to be decided, closes all the same
+		l.closeAhead(nil)
 	}
 }
 
@@ -727,6 +737,7 @@ func (l *laneActor) answer(p *pendingSave) {
 
 // answerUnsaved answers a closing request that is in force and not saved yet.
 func (l *laneActor) answerUnsaved(q *request) {
+	q.inForce = true
 	q.claim.NotSaved()
 	q.answer(nil, lanes.ErrNotSaved)
 	logLine(l.r, l.lane, q, lanes.ErrNotSaved, true).Err(lanes.ErrNotSaved).Msg("command")
@@ -914,12 +925,10 @@ func (l *laneActor) restart(m *restartLane) {
 }
 
 // bequeath sends the next life of the lane what waits and closes a session: the hardware has it already. After a panic
-// its own requests are refused.
+// its own requests are refused, but those of which somebody was told that they are in force.
 func (l *laneActor) bequeath() {
 	m := &inherited{ahead: l.queue.ahead}
-	if l.restarted {
-		m.closing = l.queue.takeClosings()
-	}
+	m.closing = l.queue.takeClosings(func(q *request) bool { return l.restarted || q.inForce })
 	if len(m.closing) > 0 || len(m.ahead) > 0 {
 		l.r.tree.Send(l.self, m)
 	}

@@ -153,6 +153,9 @@ func (k *laneLink) dial() {
 func (k *laneLink) redialLater(down *hardware.Down, now lanes.Instant) {
 	k.recordApplied(0, "link_down")
 	k.made, k.newest = nil, k.r.dialNumber.Add(1)
+	for _, progress := range k.unfinished { // the next link may still bring them
+		progress.Report(k.lane, holds.NotReached)
+	}
 	backoff, next := rand.N(down.Within), &redial{k.newest}
 	stopTimer(&k.retry)
 	k.retry = time.AfterFunc(backoff, func() { k.r.tree.Send(k.self, next) })
@@ -209,9 +212,9 @@ func (k *laneLink) up(m *linkUp, lane lanes.Lane, now lanes.Instant) bool {
 	return true
 }
 
-// hangUp ends the connection, or the dial under way; the next dial follows after a back-off.
-func (k *laneLink) hangUp(reason error, now lanes.Instant) {
-	k.carryOut(k.line.HangUp(reason, k.waitsForDial(), now), now)
+// hearAgain hangs up, so that the controller sends the reports again that were dropped.
+func (k *laneLink) hearAgain(now lanes.Instant) {
+	k.carryOut(k.line.HearAgain(errUnheard, k.waitsForDial(), now), now)
 }
 
 // renew dials anew, as the configuration now says, or because an operator wants it.
@@ -352,6 +355,9 @@ func (l *laneActor) linkUp(m *linkUp) {
 		return
 	}
 	hello := m.hello
+	if l.parked {
+		l.explainLock(hello.Hold)
+	}
 	runsFor := hello.Left + hello.Beyond
 	proof := lanes.Proof{
 		OpenEnd: hello.OpenEnd, Session: hello.Session, RunsFor: runsFor,
@@ -360,13 +366,21 @@ func (l *laneActor) linkUp(m *linkUp) {
 	l.prove(lanes.Inspect{Faults: hello.Faults, Proof: proof}, proof)
 }
 
+// explainLock has the range decide about a controller that comes up locked while its lane is parked, as it does about
+// any other, unless it is locked since the lane is parked. What the lane wants of it hides that it was before.
+func (l *laneActor) explainLock(locked bool) {
+	if _, toldBefore := l.r.parkLocks.LoadOrStore(l.id, true); locked && !toldBefore {
+		l.r.addresses.sendRoot(&controllerHolds{l.id})
+	}
+}
+
 // prove queues a command with what is proven of the line now. Until that is saved, the lane has heard it.
 func (l *laneActor) prove(command lanes.Command, proof lanes.Proof) {
 	q := &request{ctx: context.Background(), command: command, by: lanes.ByLane}
 	if proof.OpenEnd && l.unproven != nil {
 		l.setHeard(l.unproven, append(slices.Clone(l.heard), lanes.Heard{At: l.now, Proof: proof}))
 		q.done = func(saved bool) {
-			if saved { // else this life of the lane ends
+			if saved && !l.ended { // the next life of the lane hears what is proven then
 				l.setHeard(l.heard[0].Lost, l.heard[1:])
 				l.publishLink()
 			}

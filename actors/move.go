@@ -79,6 +79,8 @@ func (l *laneActor) awaitMove(m *awaitMove) {
 		err = lanes.ErrLaneNotUsable
 	case !l.loaded:
 		err = lanes.ErrStarting
+	case l.isOver(): // the one that owns the range now knows
+		err = l.stopReason()
 	case err == nil && l.busy():
 		err = lanes.ErrLaneOccupied
 	}

@@ -914,3 +914,24 @@ func TestSessionsStayConsistentUnderRandomStoreFaults(t *testing.T) {
 		}
 	})
 }
+
+// A stop waits for a save that hangs, and was answered as in force. The lane begins anew by a panic meanwhile: the stop
+// stays in force, and is saved once the store is back.
+func TestAStopThatWasAnsweredAsInForceOutlivesAPanic(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		session := f.create(0, 30)
+		release := f.blockFlushes()
+		changed := f.runAsync(func() error { return f.tryModify(session, 5) })
+		f.advance(2 * time.Second)
+		require.ErrorIs(t, f.tryStop(session), lanes.ErrNotSaved)
+		f.requireOpen()
+		f.panicLane(0)
+		f.advance(time.Second)
+		require.Error(t, <-changed)
+		f.requireOpen()
+		release()
+		f.advance(lastBackoff)
+		f.requireOpen()
+		require.Empty(t, f.activeSessions())
+	})
+}

@@ -186,10 +186,10 @@ func (w *queue) aheadOf(session uuid.UUID) (following []*closingAhead) {
 	return following
 }
 
-// takeClosings takes out the stops and pauses of sessions.
-func (w *queue) takeClosings() (taken []*request) {
+// takeClosings takes out the stops and pauses of sessions that match.
+func (w *queue) takeClosings(match func(*request) bool) (taken []*request) {
 	w.closing = slices.DeleteFunc(w.closing, func(q *request) bool {
-		closes := q.closesSession() != uuid.Nil
+		closes := q.closesSession() != uuid.Nil && match(q)
 		if closes {
 			taken = append(taken, q)
 		}

@@ -68,6 +68,7 @@ type Range struct {
 	laneProps       *actor.Props
 	connectionProps *actor.Props
 	unready         unreadyLanes
+	parkLocks       sync.Map    // lanes whose controller was told to lock as they are parked, and for no other reason
 	leaving         atomic.Bool // the configuration has lost the range: it stops for good
 	dropped         bool        // another process owns it; guarded by the gateway's lock
 

@@ -29,6 +29,9 @@ const (
 	parkedFor = time.Minute
 )
 
+// byConfiguration is on record as who has lifted a hold over a bay or a lane that the configuration has lost.
+const byConfiguration = "configuration"
+
 // rangeActor is the root of a range's tree: it spawns and supervises the lanes and the events actors, routes what
 // concerns many lanes, takes the new settings of a reload, and sets and lifts holds (ceasefire.go).
 type rangeActor struct {
@@ -126,6 +129,10 @@ func (a *rangeActor) start(ctx actor.Context) {
 	a.r.unready.reset(places)
 	for _, place := range places {
 		a.spawn(ctx, place.ID)
+	}
+	// A lane that stays and was under one of them is held, and gets a hold of its own: see reconcileHolds.
+	for _, scope := range a.holds.Gone(&a.r.settings().Layout) {
+		a.liftHold(&liftHold{scope: scope, who: byConfiguration, reply: make(chan liftReply, 1)})
 	}
 	a.r.committer.Checkpoint()
 }

@@ -114,6 +114,9 @@ func (g *Gateway) Reload(ctx context.Context, to Reload) error {
 		}
 		_ = awaitDelivered(ctx, end) // what is not delivered is dropped
 	}
+	if err := leaving.forgotten(); err != nil {
+		return takeBack(err)
+	}
 	ctx, cancel := detached(ctx)
 	defer cancel()
 	errs := make([]error, 0, len(change)+len(end))
@@ -322,6 +325,16 @@ func (d *departure) note(what string, err error) {
 		return
 	}
 	d.ended = append(d.ended, what)
+}
+
+// forgotten returns ErrInUse if a lane has begun anew since it has vacated: it does not keep itself free any more.
+func (d *departure) forgotten() error {
+	for _, t := range d.vacated {
+		if t.void.Load() {
+			return fmt.Errorf("%w: lane %s has begun anew meanwhile; reload again", ErrInUse, t.lane.ID)
+		}
+	}
+	return nil
 }
 
 // takeBack puts the lanes that have vacated in use again.

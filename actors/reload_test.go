@@ -638,3 +638,22 @@ func TestALaneIsFreeAfterAMoveThatFailedDuringAReload(t *testing.T) {
 		require.Equal(t, []int{1}, f.reservedLanes())
 	})
 }
+
+// A lane that is to leave has vacated, and begins anew while another range starts: it keeps itself free no longer. The
+// reload is refused, since a session could be sold on it.
+func TestALaneThatForgetsThatItHasVacatedRefusesTheReload(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		other, changed := f.settings, f.settings
+		other.Layout.Range, other.Layout.Lanes = uuid.New(), makePlaces(1)
+		changed.Layout.Lanes = slices.Clone(changed.Layout.Lanes[:1])
+		f.store.loading = func() error {
+			f.panicLane(1)
+			f.create(1, 30)
+			return nil
+		}
+		err := f.gateway.Reload(f.Context(), Reload{Begin: []Settings{other}, Change: []Changed{{changed, nil}}})
+		require.ErrorIs(t, err, ErrInUse)
+		require.Len(t, f.activeSessions(), 1)
+		require.Len(t, f.Lanes(), 2)
+	})
+}

@@ -9,7 +9,7 @@ import (
 	"rangegate/lanes"
 )
 
-var errUnheard = errors.New("reports were not heard while the store was away; the controller is asked " +
+var errUnheard = errors.New("more reports came than can wait to be saved; the controller is asked " +
 	"to tell them again")
 
 // lookedUp is what became of a lookup of a session that is not on the lane.

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"rangegate/actors/commit"
+	"rangegate/actors/hardware"
 	"rangegate/lanes"
 	"rangegate/lanes/store"
 )
@@ -364,6 +365,30 @@ func TestEventsHaveTheCorrelationOfTheirSession(t *testing.T) {
 
 func helpReport(session uuid.UUID, seq uint64) lanes.Report {
 	return lanes.Report{Log: lanes.Log{ID: "log", Seq: seq}, Kind: lanes.ReportHelp, Session: session}
+}
+
+// A controller comes back with thousands of reports, and tells all of them each time it is connected. The store is
+// there: each time some are saved, and the next connection comes soon.
+func TestThousandsOfReportsDoNotKeepALaneFromItsHardware(t *testing.T) {
+	driver := &fakeDriver{}
+	runWithDriver(t, driver, func(t *testing.T, f *fixture) {
+		const many = 12 * maxReports
+		session, heard, began := f.create(0, 30), uint64(0), time.Now()
+		for heard < many {
+			connection := driver.newest()
+			for seq := heard + 1; seq <= many; seq++ {
+				connection.receiver.Reported(helpReport(session, seq))
+			}
+			synctest.Wait()
+			acked := connection.sentAcks()
+			require.NotEmpty(t, acked)
+			heard = acked[len(acked)-1].Seq
+			for connection == driver.newest() && heard < many {
+				f.advance(10 * time.Millisecond)
+			}
+		}
+		require.Less(t, time.Since(began), 12*hardware.FirstBackoff)
+	})
 }
 
 // Reports about a session that is no longer on the lane, from a controller that was cut off. The lane looks

@@ -47,6 +47,7 @@ type request struct {
 	kept      *lanes.KeptAnswer // its answer, saved for its idempotency key
 	session   uuid.UUID         // on the lane when it was decided, or afterwards
 	answered  bool              // its duration is counted
+	inForce   bool              // it closes, waits to be saved, and its client was told so
 	unchanged bool              // the lane was as it asks for: it has changed nothing, and nothing is saved
 	saved     atomic.Bool       // its change is durable, whether or not its lane knows
 	traced    *tracedRequest    // nil: nothing is traced

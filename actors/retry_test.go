@@ -709,8 +709,8 @@ func TestRetriesAfterASuspend(t *testing.T) {
 	}, withWebhook(webhook), withRetries)
 }
 
-// A receiver takes the first of many events that are sent again, and hangs at the others. What waits for that one goes on
-// at once, and not when the last of them has timed out.
+// A receiver takes the first of many events that are sent again, and hangs at the others. What waits for that one goes
+// on at once, and not when the last of them has timed out.
 func TestARetryThatIsTakenLetsItsLaneGoOn(t *testing.T) {
 	webhook := &fakeWebhook{}
 	const many = delivery.ResendSize
@@ -755,7 +755,8 @@ func TestAFailureThatIsNotSavedYetKeepsItsPlaceOverAPanic(t *testing.T) {
 	}, withWebhook(webhook), withRetries)
 }
 
-// The range stops while it is being saved that an event is attempted: it is not sent any more, and is by the next start.
+// The range stops while it is being saved that an event is attempted: it is sent by the next start, and not any more by
+// this one.
 func TestAnEventWhoseAttemptAStopPreventsIsSentByTheNextStart(t *testing.T) {
 	webhook := &fakeWebhook{}
 	runFixture(t, func(t *testing.T, f *fixture) {

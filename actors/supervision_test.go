@@ -643,6 +643,31 @@ func TestAParkedLaneWhoseLinkBreaksIsNotHeldForever(t *testing.T) {
 	})
 }
 
+// A controller is locked by a hold that nobody here knows of. Its lane is parked before the controller is linked: it
+// stays locked all the same, also when the lane goes on, until staff lift the hold that it is found with.
+func TestAControllerThatIsFoundLockedByAParkedLaneStaysLocked(t *testing.T) {
+	runFixture(t, func(t *testing.T, f *fixture) {
+		f.create(0, 30)
+		f.store.setHook(refuseFlush)
+		require.False(t, f.setHold(f.laneScope(0)).Saved)
+		restoreLink := f.cutLink(0)
+		f.tellOwner()
+		f.takeOver()
+		require.Empty(t, f.heldScopes())
+		for range maxPanics + 1 {
+			f.panicLane(0)
+		}
+		restoreLink()
+		f.advance(lastBackoff)
+		require.Equal(t, []lanes.Scope{f.laneScope(0)}, f.heldScopes())
+		f.advance(2 * parkedFor)
+		require.True(t, f.controller(0).Shown().Hold)
+		f.liftHold(f.laneScope(0))
+		f.advance(time.Second)
+		require.False(t, f.controller(0).Shown().Hold)
+	})
+}
+
 // The range's actor: its tree restarts, and other ranges notice nothing.
 
 // A panic of a range's own actor restarts the range's tree: its lanes start from their last saved state, and

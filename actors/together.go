@@ -350,6 +350,7 @@ func (t *together) closeAlone(saved bool) {
 		if lane, found := t.r.board.Find(q.closesSession()); found {
 			alone := &request{
 				ctx: context.WithoutCancel(t.ctx), command: q.command, by: t.from.by, who: t.from.who, closed: q.at,
+				inForce: true,
 			}
 			alone.begin(t.r.metrics.Tracer)
 			t.r.addresses.sendTo(lane.ID, alone)

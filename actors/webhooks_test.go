@@ -513,8 +513,8 @@ func TestRetriesOfAWebhookThatIsTakenAway(t *testing.T) {
 	}, withWebhooks(pos, books), func(f *fixture) { f.settings.Receivers[1].Retry = lanes.RetryPolicy{For: retryFor} })
 }
 
-// The failure of an event is on its way to the store when its webhook is taken out. It is given up all the same, and does
-// not wait for the hours of its retry.
+// The failure of an event is on its way to the store when its webhook is taken out. It is given up all the same, and
+// does not wait for the hours of its retry.
 func TestAFailureThatIsSavedAfterItsWebhookWasTakenAwayIsGivenUp(t *testing.T) {
 	pos, books := &fakeWebhook{}, &fakeWebhook{}
 	books.retryAfter = time.Hour

@@ -13,7 +13,8 @@
 //	Failed     the link has failed, or could not be made: the next dial follows after a back-off
 //	RetryOver  the back-off is over
 //	GraceOver  the link is down for so long that the lane is not usable any more
-//	HangUp     the connection is to end; Renew: the controller is reached in another way from now on
+//	HearAgain  reports were dropped: the connection ends, and the controller tells them in the next one
+//	Renew      the controller is reached in another way from now on
 //
 // Hardware tells operators what is wanted, and what the controller has said last.
 //

@@ -209,8 +209,8 @@ func (l *Line) Failed(err error, waitsForDial bool, now lanes.Instant) (fx Effec
 	return fx
 }
 
-// HangUp ends the connection, or the dial under way. While the next dial is waited for there is nothing to end.
-func (l *Line) HangUp(reason error, waitsForDial bool, now lanes.Instant) Effects {
+// hangUp ends the connection, or the dial under way. While the next dial is waited for there is nothing to end.
+func (l *Line) hangUp(reason error, waitsForDial bool, now lanes.Instant) Effects {
 	if l.waits {
 		return Effects{}
 	}
@@ -219,13 +219,23 @@ func (l *Line) HangUp(reason error, waitsForDial bool, now lanes.Instant) Effect
 	return fx
 }
 
+// HearAgain ends a connection that works, so that the controller says in the next one what was not heard. The link has
+// not failed: however often that is, the next dial comes soon. Without a connection the next one does it anyway.
+func (l *Line) HearAgain(reason error, waitsForDial bool, now lanes.Instant) Effects {
+	if !l.IsUp() {
+		return Effects{}
+	}
+	l.failures, l.faults = 0, 0
+	return l.hangUp(reason, waitsForDial, now)
+}
+
 // Renew dials anew: at once where the next dial is waited for.
 func (l *Line) Renew(reason error, waitsForDial bool, now lanes.Instant) Effects {
 	l.failures, l.faults = 0, 0
 	if l.waits {
 		return l.RetryOver()
 	}
-	return l.HangUp(reason, waitsForDial, now)
+	return l.hangUp(reason, waitsForDial, now)
 }
 
 // RetryOver is the end of the back-off.

@@ -24,7 +24,7 @@ func TestPromises(t *testing.T) {
 			"decided":    func(*rapid.T) { w.decided() },
 			"applied":    func(*rapid.T) { w.applied() },
 			"failed":     func(*rapid.T) { w.end(w.line.Failed(errGone, w.draw("waited for"), w.now)) },
-			"hang up":    func(*rapid.T) { w.end(w.line.HangUp(errGone, w.draw("waited for"), w.now)) },
+			"hear again": func(*rapid.T) { w.end(w.line.HearAgain(errGone, w.draw("waited for"), w.now)) },
 			"retry over": func(*rapid.T) { w.follow(w.line.RetryOver()) },
 			"fence":      func(*rapid.T) { w.fenced = w.fenced || rapid.IntRange(0, 9).Draw(t, "fence") == 0 },
 			"wait":       func(*rapid.T) { w.now = w.now.Add(time.Minute) },

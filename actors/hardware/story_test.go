@@ -75,8 +75,8 @@ func (s *story) step(t *testing.T, d *datadriven.TestData) string {
 			err = hardware.ErrDriver
 		}
 		fx = s.line.Failed(err, d.HasArg("waited-for"), s.now)
-	case "hang-up":
-		fx = s.line.HangUp(errGone, d.HasArg("waited-for"), s.now)
+	case "hear-again":
+		fx = s.line.HearAgain(errGone, d.HasArg("waited-for"), s.now)
 	case "renew":
 		fx = s.line.Renew(errRenewed, d.HasArg("waited-for"), s.now)
 	case "retry-over":

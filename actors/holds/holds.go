@@ -157,12 +157,12 @@ func (h *Holds) Found(place lanes.Place) (scope lanes.Scope, set bool) {
 // Broken says which holds in force a change of the layout would break, and how: the bay or lane under a hold goes,
 // or a lane leaves or enters a bay under one. A reload that does that is refused.
 func Broken(inForce lanes.Holds, before, after *lanes.Layout) (why []string) {
-	stays, to := parts(after), make(map[uuid.UUID]lanes.Place, len(after.Lanes))
+	was, stays, to := parts(before), parts(after), make(map[uuid.UUID]lanes.Place, len(after.Lanes))
 	for _, place := range after.Lanes {
 		to[place.ID] = place
 	}
 	for _, hold := range inForce.InForce {
-		if hold.Kind != lanes.OverRange && !stays[hold.ID] {
+		if hold.Kind != lanes.OverRange && was[hold.ID] && !stays[hold.ID] {
 			why = append(why, fmt.Sprintf("a hold lies over %s %s; lift it first", hold.Kind, hold.ID))
 		}
 	}
@@ -200,7 +200,7 @@ func (h *Holds) Rearranged(before, after *lanes.Layout) (set []lanes.HoldRecord,
 	for _, place := range before.Lanes {
 		was[place.ID] = place
 	}
-	stays, record := parts(after), h.record.Holds
+	record := h.record.Holds
 	for _, hold := range h.record.InForce {
 		for _, place := range after.Lanes {
 			if old, found := was[place.ID]; found && hold.Covers(old) && !record.Over(place) {
@@ -209,11 +209,20 @@ func (h *Holds) Rearranged(before, after *lanes.Layout) (set []lanes.HoldRecord,
 				set = append(set, own)
 			}
 		}
-		if hold.Kind != lanes.OverRange && !stays[hold.ID] {
+	}
+	return set, h.Gone(after)
+}
+
+// Gone returns the holds over a bay or a lane that the layout does not have, as it has lost that while the gateway was
+// down: nobody could lift them.
+func (h *Holds) Gone(layout *lanes.Layout) (lift []lanes.Scope) {
+	has := parts(layout)
+	for _, hold := range h.record.InForce {
+		if hold.Kind != lanes.OverRange && !has[hold.ID] {
 			lift = append(lift, hold.Scope)
 		}
 	}
-	return set, lift
+	return lift
 }
 
 // covered returns the lanes under the scope that are also wanted.

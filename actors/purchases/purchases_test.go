@@ -201,8 +201,8 @@ func TestWhatTheIntegratorAcceptsIsAddedWithTheOutcomeOfItsEvent(t *testing.T) {
 	})
 }
 
-// A reload takes the webhook out while the catalogue is asked. The request enters the log as not sent, and is counted so:
-// the end of the purchase does not write it again.
+// A reload takes the webhook out while the catalogue is asked. The request enters the log as not sent, and is counted
+// so: the end of the purchase does not write it again.
 func TestARequestThatEntersTheLogAsNotSentIsWrittenOnce(t *testing.T) {
 	open(t, func(s *shop) {
 		s.unsent = lanes.NoWebhook
