@@ -324,26 +324,25 @@ func TestTheEndOfAHoldIsBeingSavedAsItsRangeStops(t *testing.T) {
 	})
 }
 
-// The configuration loses a lane and a bay that are under holds while the gateway is stopped. Nobody could lift those
-// holds any more: they end at the start. A lane of that bay which is in another one now keeps a hold of its own.
-func TestHoldsOverWhatTheConfigurationHasLostEndAtTheStart(t *testing.T) {
+// The configuration loses a lane that is under a hold while the gateway is stopped. The hold keeps no reload from
+// taking effect, and is there for the lane when that comes back, until staff lift it.
+func TestAHoldOverWhatTheConfigurationHasLostStaysUntilItIsLifted(t *testing.T) {
 	runFixture(t, func(t *testing.T, f *fixture) {
-		bay := uuid.New()
-		require.NoError(t, f.reload(false, func(s *Settings) {
-			s.Layout.Bays = append(s.Layout.Bays, lanes.Bay{ID: bay, Name: "Far"})
-			s.Layout.Lanes[1].Bay = bay
-		}))
+		whole := slices.Clone(f.settings.Layout.Lanes)
 		f.setHold(f.laneScope(2))
-		f.setHold(lanes.Scope{Kind: lanes.OverBay, ID: bay})
-		f.settings.Layout.Lanes = slices.Clone(f.settings.Layout.Lanes[:2])
-		f.settings.Layout.Lanes[1].Bay = f.settings.Layout.Lanes[0].Bay
-		f.settings.Layout.Bays = f.settings.Layout.Bays[:len(f.settings.Layout.Bays)-1]
+		lost := f.heldScopes()
+		f.settings.Layout.Lanes = whole[:2]
+		f.restart()
+		require.NoError(t, f.reload(false, func(s *Settings) { s.Layout.Name = "Renamed" }))
+		require.Equal(t, lost, f.heldScopes())
+
+		f.settings.Layout.Lanes = whole
 		f.restart()
 		f.advance(lastBackoff)
-		require.Equal(t, []lanes.Scope{f.laneScope(1)}, f.heldScopes())
-		require.True(t, f.controller(1).Shown().Hold)
-		require.NoError(t, f.reload(false, func(s *Settings) { s.Layout.Name = "Renamed" }))
-		f.liftHold(f.laneScope(1))
+		require.True(t, f.controller(2).Shown().Hold)
+		f.settings.Layout.Lanes = whole[:2]
+		f.restart()
+		f.liftHold(lost[0])
 		require.Empty(t, f.Holds().InForce)
 	}, withLanes(3))
 }

@@ -307,9 +307,6 @@ func (l *laneActor) park() {
 	l.parked, l.unparks = true, l.now.Wall.Add(parkedFor)
 	l.countReady()
 	l.want(lanes.Lane{ID: l.id, Held: true})
-	if l.link.line.IsUp() {
-		l.r.parkLocks.Store(l.id, true)
-	}
 	l.publishLink()
 	l.r.named.Of(l.r.log.Error(), l.id).Dur("for", parkedFor).
 		Msg("lane parked: it panicked too often, its hardware is held")
@@ -925,7 +922,8 @@ func (l *laneActor) restart(m *restartLane) {
 }
 
 // bequeath sends the next life of the lane what waits and closes a session: the hardware has it already. After a panic
-// its own requests are refused, but those of which somebody was told that they are in force.
+// its own requests are refused, but those of which somebody was told that they are in force. The one that has
+// panicked is not among them, nor is any after a panic of the range's actor.
 func (l *laneActor) bequeath() {
 	m := &inherited{ahead: l.queue.ahead}
 	m.closing = l.queue.takeClosings(func(q *request) bool { return l.restarted || q.inForce })

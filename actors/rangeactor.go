@@ -29,9 +29,6 @@ const (
 	parkedFor = time.Minute
 )
 
-// byConfiguration is on record as who has lifted a hold over a bay or a lane that the configuration has lost.
-const byConfiguration = "configuration"
-
 // rangeActor is the root of a range's tree: it spawns and supervises the lanes and the events actors, routes what
 // concerns many lanes, takes the new settings of a reload, and sets and lifts holds (ceasefire.go).
 type rangeActor struct {
@@ -97,7 +94,7 @@ func (a *rangeActor) receive(ctx actor.Context, message any) {
 		}
 		m.pass()
 	case *restartChild:
-		if !a.ended && slices.ContainsFunc(ctx.Children(), m.child.Equal) {
+		if !a.ended && !a.r.delivery.IsClosed(m.child) && slices.ContainsFunc(ctx.Children(), m.child.Equal) {
 			ctx.(actor.Supervisor).RestartChildren(m.child)
 		}
 	case *setHold:
@@ -130,10 +127,6 @@ func (a *rangeActor) start(ctx actor.Context) {
 	for _, place := range places {
 		a.spawn(ctx, place.ID)
 	}
-	// A lane that stays and was under one of them is held, and gets a hold of its own: see reconcileHolds.
-	for _, scope := range a.holds.Gone(&a.r.settings().Layout) {
-		a.liftHold(&liftHold{scope: scope, who: byConfiguration, reply: make(chan liftReply, 1)})
-	}
 	a.r.committer.Checkpoint()
 }
 
@@ -162,6 +155,9 @@ type eventsActor struct {
 func (e *eventsActor) Receive(ctx actor.Context, message any) {
 	e.self = ctx.Self()
 	e.events.Receive(e.self, message)
+	if _, stops := message.(*actor.Stopping); stops {
+		supervised.ResumeMailbox(ctx)
+	}
 }
 
 // Labels implements supervised.Labelled. A webhook that is the only one may have no name.

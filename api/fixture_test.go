@@ -236,6 +236,8 @@ func (f *fakeRange) LaneOn(_ context.Context, lane uuid.UUID, command lanes.Comm
 	return nil, f.err
 }
 
+func (f *fakeRange) Holds() lanes.Holds { return lanes.Holds{} }
+
 func (f *fakeRange) Hold(_ context.Context, scope lanes.Scope, who string) (lanes.Reached, error) {
 	f.held = "held by " + who + ": " + scope.Kind
 	return lanes.Reached{Confirmed: []uuid.UUID{uuid.MustParse(theLane)}, Saved: true}, f.err

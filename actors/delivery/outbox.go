@@ -120,7 +120,7 @@ func (b *outbox) decide(event lanes.Logged, answer lanes.Answer) lanes.Logged {
 // an event that needs no attempt any more, and when the range stops first.
 func (b *outbox) markAttempted(event lanes.Logged) bool {
 	d := b.d
-	for d.Committer.IsUnattempted(event.Cursor) {
+	for d.Committer.IsUnattempted(event.Cursor) && d.attempting.Err() == nil {
 		now := d.Clock.Now().Wall
 		event.Attempt = &lanes.Attempt{At: now, Error: lanes.Interrupted}
 		event.Attempt = new(b.receiver().Retry.Decide(event, now, 0, 0)) // a crash leaves it so
@@ -143,7 +143,7 @@ func (b *outbox) markAttempted(event lanes.Logged) bool {
 		}
 		select {
 		case <-time.After(markRetry):
-		case <-d.Life.Done():
+		case <-d.attempting.Done():
 			return false
 		}
 	}

@@ -222,10 +222,12 @@ func (b *outbox) sendAgain(batch []*lanes.Logged) {
 		}
 		sent = append(sent, event)
 		isAwaited := false
-		if !event.AwaitsRetry() {
+		switch {
+		case !event.AwaitsRetry():
 			isAwaited = b.retries.settle(event.Cursor)
-		}
-		if !event.AwaitsRetry() || event.HoldsUntil().IsZero() {
+			settled = append(settled, event.Cursor)
+		case event.HoldsUntil().IsZero():
+			isAwaited = b.retries.isAwaited(event.Cursor)
 			settled = append(settled, event.Cursor)
 		}
 		if isAwaited || d.Clock.Now().Since(saved) >= ResendInterval {

@@ -163,6 +163,14 @@ func (s *retrySchedule) settle(cursor uint64) (isAwaited bool) {
 	return isAwaited
 }
 
+// isAwaited reports whether later events may wait for the event.
+func (s *retrySchedule) isAwaited(cursor uint64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, found := s.held[cursor]
+	return found
+}
+
 // failed has later events wait for one whose first attempt has failed, until add says what follows from it once that is
 // saved.
 func (s *retrySchedule) failed(event lanes.Logged) {

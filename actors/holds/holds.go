@@ -155,7 +155,8 @@ func (h *Holds) Found(place lanes.Place) (scope lanes.Scope, set bool) {
 }
 
 // Broken says which holds in force a change of the layout would break, and how: the bay or lane under a hold goes,
-// or a lane leaves or enters a bay under one. A reload that does that is refused.
+// or a lane leaves or enters a bay under one. A reload that does that is refused. A hold over what was lost while the
+// gateway was down stays, until it is lifted: what is under it may come back.
 func Broken(inForce lanes.Holds, before, after *lanes.Layout) (why []string) {
 	was, stays, to := parts(before), parts(after), make(map[uuid.UUID]lanes.Place, len(after.Lanes))
 	for _, place := range after.Lanes {
@@ -200,7 +201,7 @@ func (h *Holds) Rearranged(before, after *lanes.Layout) (set []lanes.HoldRecord,
 	for _, place := range before.Lanes {
 		was[place.ID] = place
 	}
-	record := h.record.Holds
+	had, stays, record := parts(before), parts(after), h.record.Holds
 	for _, hold := range h.record.InForce {
 		for _, place := range after.Lanes {
 			if old, found := was[place.ID]; found && hold.Covers(old) && !record.Over(place) {
@@ -209,20 +210,11 @@ func (h *Holds) Rearranged(before, after *lanes.Layout) (set []lanes.HoldRecord,
 				set = append(set, own)
 			}
 		}
-	}
-	return set, h.Gone(after)
-}
-
-// Gone returns the holds over a bay or a lane that the layout does not have, as it has lost that while the gateway was
-// down: nobody could lift them.
-func (h *Holds) Gone(layout *lanes.Layout) (lift []lanes.Scope) {
-	has := parts(layout)
-	for _, hold := range h.record.InForce {
-		if hold.Kind != lanes.OverRange && !has[hold.ID] {
+		if hold.Kind != lanes.OverRange && had[hold.ID] && !stays[hold.ID] {
 			lift = append(lift, hold.Scope)
 		}
 	}
-	return lift
+	return set, lift
 }
 
 // covered returns the lanes under the scope that are also wanted.

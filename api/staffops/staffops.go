@@ -16,8 +16,6 @@ import (
 // the record.
 type Range interface {
 	Holdable
-	// Holds returns the holds in force.
-	Holds() lanes.Holds
 	// Unresolved returns the purchases that wait for staff, by lane in display order.
 	Unresolved() []lanes.OpenPurchase
 	// Clear settles a purchase. With credit its minutes are added to the session, or to the one that goes on with it:
@@ -28,6 +26,8 @@ type Range interface {
 // Holdable is the part of a running range that has holds. staff is as in Range.
 type Holdable interface {
 	Layout() lanes.Layout
+	// Holds returns the holds in force.
+	Holds() lanes.Holds
 	// Hold closes the fire line of everything in the scope. It returns within 2 s which lanes have confirmed.
 	Hold(ctx context.Context, scope lanes.Scope, staff string) (lanes.Reached, error)
 	// Lift opens what no other hold covers. With a press it ends the hold only if that is the newest press.
@@ -60,8 +60,11 @@ func ReadScope(in *endpoint.Input) lanes.Scope {
 	}
 }
 
-// check returns endpoint.Faults if the layout does not have the scope.
-func (h HoldChange) check(layout lanes.Layout) error {
+// check returns endpoint.Faults if the layout does not have the scope. A hold in force can be lifted all the same.
+func (h HoldChange) check(layout lanes.Layout, inForce lanes.Holds) error {
+	if !h.On && inForce.Has(h.Scope) {
+		return nil
+	}
 	valid := map[string]bool{
 		lanes.OverRange: h.Scope.ID == uuid.Nil,
 		lanes.OverBay:   slices.ContainsFunc(layout.Bays, func(b lanes.Bay) bool { return b.ID == h.Scope.ID }),
@@ -87,7 +90,7 @@ type HoldResult struct {
 
 // Apply sets or lifts the hold. Its errors are endpoint.Faults for an unknown scope, and those of Range.Hold and Lift.
 func (h HoldChange) Apply(ctx context.Context, r Holdable, staff string) (HoldResult, error) {
-	if err := h.check(r.Layout()); err != nil {
+	if err := h.check(r.Layout(), r.Holds()); err != nil {
 		return HoldResult{}, err
 	}
 	var reached lanes.Reached

@@ -24,6 +24,7 @@ type fakeRange struct {
 	Range
 	held, lifted []lanes.Scope
 	press        uuid.UUID // that a lift named
+	inForce      lanes.Holds
 	who          string
 	reached      lanes.Reached
 	err          error
@@ -33,6 +34,8 @@ type fakeRange struct {
 func (f *fakeRange) Layout() lanes.Layout {
 	return lanes.Layout{Bays: []lanes.Bay{{ID: bay, Name: "Bay A"}}, Lanes: []lanes.Place{{ID: lane, Bay: bay}}}
 }
+
+func (f *fakeRange) Holds() lanes.Holds { return f.inForce }
 
 func (f *fakeRange) Hold(_ context.Context, scope lanes.Scope, staff string) (lanes.Reached, error) {
 	f.held, f.who = append(f.held, scope), staff
@@ -80,6 +83,17 @@ func TestAHoldLiesOverWhatTheRangeHas(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The configuration has lost the lane under a hold while the gateway was down: staff can lift it.
+func TestAHoldOverWhatTheRangeHasNoMoreCanBeLifted(t *testing.T) {
+	lost := lanes.Scope{Kind: lanes.OverLane, ID: nobody}
+	r := &fakeRange{inForce: lanes.Holds{}.Set(lost, "kim", time.Now())}
+	_, err := HoldChange{Scope: lost, On: true}.Apply(t.Context(), r, "sam")
+	require.Equal(t, endpoint.Faults{"id": "must be a lane of this range"}, err)
+	_, err = HoldChange{Scope: lost}.Apply(t.Context(), r, "sam")
+	require.NoError(t, err)
+	require.Equal(t, []lanes.Scope{lost}, r.lifted)
 }
 
 // The answer has every list, and what the range says of the save: a hold that is not saved is in force all the same.

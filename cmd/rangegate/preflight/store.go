@@ -29,7 +29,12 @@ func (s Settings) store(ctx context.Context) []Finding {
 // checkSQLite opens the file like the gateway, and changes nothing.
 func checkSQLite(ctx context.Context, path string) []Finding {
 	info, err := os.Stat(path)
-	switch {
+	switch _, noEntry := os.Lstat(path); {
+	case errors.Is(err, os.ErrNotExist) && noEntry == nil:
+		return []Finding{{
+			Fail, "store", path + " is a symbolic link to a file that is not there",
+			"mount the disk that it leads to, or remove the link: the gateway does not start",
+		}}
 	case errors.Is(err, os.ErrNotExist):
 		return []Finding{ok("store", "%s does not exist yet; the gateway creates it", path)}
 	case err != nil:

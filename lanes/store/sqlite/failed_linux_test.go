@@ -462,6 +462,31 @@ func TestPathsOfAllKinds(t *testing.T) {
 	}
 }
 
+// The disk that a link leads to is not mounted. No empty store takes the place of the link: once the disk is there, so
+// is everything that is saved.
+func TestALinkWhoseTargetIsMissingIsNoPlaceForANewStore(t *testing.T) {
+	t.Parallel()
+	disk := filepath.Join(t.TempDir(), "disk")
+	path := filepath.Join(disk, "r.db")
+	s := openAt(t, path)
+	b := claimed(t, s)
+	require.NoError(t, s.Flush(t.Context(), b))
+	require.NoError(t, s.Close())
+	link := filepath.Join(t.TempDir(), "r.db")
+	require.NoError(t, os.Symlink(path, link))
+
+	require.NoError(t, os.Rename(disk, disk+".unmounted"))
+	_, err := Open(link, keepAll)
+	require.ErrorContains(t, err, "a symbolic link to a file that is not there")
+	_, err = OpenReader(link)
+	require.ErrorContains(t, err, "a symbolic link to a file that is not there")
+
+	require.NoError(t, os.Rename(disk+".unmounted", disk))
+	s = openAt(t, link)
+	onlyEvents(t, s, b.Range, 1)
+	require.NoError(t, s.Close())
+}
+
 // onWriter runs a function in the writer's goroutine. The transaction around it writes nothing.
 func onWriter(t *testing.T, s *Store, run func()) {
 	t.Helper()

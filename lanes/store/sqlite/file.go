@@ -133,13 +133,17 @@ func (row fileRow) follows(without fileRow) bool {
 	return row.id == without.id && (row.generation == without.generation || row.generation == without.generation+1)
 }
 
-// resolve follows symbolic links: SQLite keeps the WAL beside their target.
+// resolve follows symbolic links: SQLite keeps the WAL beside their target. A link whose target is missing is an error:
+// the disk with the store may not be mounted, and a new store would take the place of the link.
 func resolve(path string) (string, error) {
 	resolved, err := filepath.EvalSymlinks(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return filepath.Clean(path), nil
+	if !errors.Is(err, os.ErrNotExist) {
+		return resolved, err
 	}
-	return resolved, err
+	if info, err := os.Lstat(path); err == nil && info.Mode()&os.ModeSymlink != 0 {
+		return "", fmt.Errorf("%s is a symbolic link to a file that is not there: is its disk mounted?", path)
+	}
+	return filepath.Clean(path), nil
 }
 
 func uri(path string) string { return "file:" + (&url.URL{Path: path}).EscapedPath() }
